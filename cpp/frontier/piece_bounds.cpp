@@ -280,11 +280,13 @@ PieceSweep::PieceSweep(std::vector<Piece> pieces, int32_t max_bits) {
     Program program;
     program.first_spin = num_spins_;
     program.first_edge = num_edges_;
-    std::vector<int32_t> slot(n, -1), free;
+    std::vector<int32_t> slot(n, -1);
+    std::vector<uint8_t> taken;  // by slot
     const auto take = [&](int32_t spin) {
-      if (free.empty()) free.push_back(program.bits++);
-      slot[spin] = free.back();
-      free.pop_back();
+      const auto free = std::find(taken.begin(), taken.end(), 0);
+      slot[spin] = static_cast<int32_t>(free - taken.begin());
+      if (free == taken.end()) taken.push_back(0);
+      taken[slot[spin]] = 1;
     };
     for (int32_t i = 0; i < n; ++i) {
       if (slot[i] < 0) take(i);
@@ -317,7 +319,11 @@ PieceSweep::PieceSweep(std::vector<Piece> pieces, int32_t max_bits) {
       if (step.slots.size() + 1 > kMostControls) {
         throw TableTooLarge("a spin has too many neighbours to come");
       }
-      if (!given) free.push_back(step.slot);
+      step.bits = static_cast<int32_t>(taken.size());
+      while (step.bits > 3 && !taken[step.bits - 1]) --step.bits;
+      step.bits = std::max(step.bits, 3);
+      if (!given) taken[step.slot] = 0;
+      program.bits = std::max(program.bits, static_cast<int32_t>(taken.size()));
       if (program.bits > max_bits) {
         throw TableTooLarge("the table of a piece would be too large");
       }
@@ -334,7 +340,7 @@ PieceSweep::PieceSweep(std::vector<Piece> pieces, int32_t max_bits) {
 double PieceSweep::entries() const {
   double total = 0;
   for (const Program& program : programs_) {
-    total += static_cast<double>(program.steps.size()) * std::exp2(program.bits);
+    for (const Step& step : program.steps) total += std::exp2(step.bits);
   }
   return total;
 }
@@ -342,9 +348,9 @@ double PieceSweep::entries() const {
 double PieceSweep::kept_bytes() const {
   double most = 0;
   for (const Program& program : programs_) {
-    double kept = 2;
-    for (const Step& step : program.steps) kept += step.shared ? 1 : 0;
-    most = std::max(most, kept * std::exp2(program.bits) * sizeof(double));
+    double kept = 2 * std::exp2(program.bits);
+    for (const Step& step : program.steps) kept += step.shared ? std::exp2(step.bits) : 0;
+    most = std::max(most, kept * sizeof(double));
   }
   return most;
 }
@@ -354,7 +360,7 @@ class PieceSweep::Run {
  public:
   Run(const Program& program, const PieceNumbers& numbers, std::span<const double> up, bool above)
       : program_(program), numbers_(numbers), up_(up), above_(above),
-        size_(size_t{1} << program.bits), table_(make_array(size_)) {}
+        table_(make_array(size_t{1} << program.bits)) {}
 
   template <class Look>
   void forwards(bool keep, double& log, double& error, Look&& look);
@@ -371,7 +377,6 @@ class PieceSweep::Run {
   const PieceNumbers& numbers_;
   std::span<const double> up_;
   bool above_;
-  size_t size_;
   Array table_;
   std::vector<Array> kept_;    // tables before shared spins were eliminated
   std::vector<double> scale_;  // powers of two by which tables were multiplied, by step
@@ -385,7 +390,7 @@ class PieceSweep::Run {
 
 double PieceSweep::Run::prepare(const Step& step, double by) {
   const int64_t i = program_.first_spin + step.spin;
-  kernel_.bits = program_.bits;
+  kernel_.bits = step.bits;
   kernel_.slot = step.slot;
   kernel_.fresh = step.fresh >= 0;
   const double weight = numbers_.weights[i];
@@ -444,7 +449,8 @@ double PieceSweep::Run::prepare(const Step& step, double by) {
 
 template <class Look>
 void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& look) {
-  std::fill(table_.get(), table_.get() + size_, 1.0);
+  int32_t bits = 3;
+  std::fill(table_.get(), table_.get() + (size_t{1} << bits), 1.0);
   scale_.assign(program_.steps.size(), 1.0);
   double factor = 1;
   log = error = 0;
@@ -453,11 +459,18 @@ void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& loo
     const Step& step = program_.steps[t];
     scale_[t] = factor;
     log += prepare(step, factor);
-    if (keep && step.shared) {
-      kept_.push_back(make_array(size_));
-      std::copy(table_.get(), table_.get() + size_, kept_.back().get());
-    }
     double* table = table_.get();
+    // Entries do not depend on free slots: these are left out, and come back as copies.
+    for (; bits < step.bits; ++bits) {
+      const size_t half = size_t{1} << bits;
+      std::copy(table, table + half, table + half);
+    }
+    bits = step.bits;
+    const size_t size = size_t{1} << bits;
+    if (keep && step.shared) {
+      kept_.push_back(make_array(size));
+      std::copy(table, table + size, kept_.back().get());
+    }
     const Extent extent = run_widest<ForwardStep>(kernel_, table);
     if (!(extent.most < 1e60) || !(extent.least > kSmallest)) {
       throw std::range_error("the entries of a table differ too much");
@@ -476,13 +489,23 @@ void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& loo
 
 template <class Look>
 void PieceSweep::Run::backwards(PieceSums& sums, Look&& look) {
-  std::fill(table_.get(), table_.get() + size_, 0.0);
-  table_[0] = 1 / last_;
+  int32_t bits = 3;
+  double* table = table_.get();
+  std::fill(table, table + (size_t{1} << bits), 0.0);
+  table[0] = 1 / last_;
   for (size_t t = program_.steps.size(); t-- > 0;) {
     look();
     const Step& step = program_.steps[t];
+    if (step.bits > bits) {
+      std::fill(table + (size_t{1} << bits), table + (size_t{1} << step.bits), 0.0);
+    }
+    for (; bits > step.bits; --bits) {
+      const size_t half = size_t{1} << (bits - 1);
+      for (size_t k = 0; k < half; ++k) table[k] += table[half + k];
+    }
+    bits = step.bits;
     prepare(step, scale_[t]);
-    backward(kernel_, table_.get(), step.shared ? kept_.back().get() : nullptr, shares_);
+    backward(kernel_, table, step.shared ? kept_.back().get() : nullptr, shares_);
     if (!step.shared) continue;
     kept_.pop_back();
     tell(step, sums);

@@ -61,6 +61,7 @@ class PieceSweep {
  private:
   struct Step {
     int32_t spin, slot;
+    int32_t bits = 0;           // of the table: slots from there on are free
     bool shared;
     int32_t fresh = -1;       // the edge to the spin that takes over the slot, or -1
     bool fresh_is_context = false;
@@ -69,7 +70,7 @@ class PieceSweep {
   };
   struct Program {
     std::vector<Step> steps;
-    int32_t bits = 0;
+    int32_t bits = 0;  // of the largest table
     int64_t first_spin = 0, first_edge = 0;
   };
   class Run;

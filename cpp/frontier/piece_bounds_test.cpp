@@ -137,3 +137,41 @@ TEST_CASE("wide tables, late contexts and large ranges are refused") {
   CHECK_THROWS_AS(PieceSweep(cold.pieces, 10).below(cold.numbers(), cold.up, false, control),
                   std::range_error);
 }
+
+TEST_CASE("tables shrink between wide parts of a piece and grow again") {
+  // Two cliques of six spins joined by one edge: five spins in the table, then one, then five.
+  std::vector<int32_t> edges;
+  for (int32_t first : {0, 6}) {
+    for (int32_t u = first; u < first + 6; ++u) {
+      for (int32_t v = u + 1; v < first + 6; ++v) edges.insert(edges.end(), {u, v});
+    }
+  }
+  edges.insert(edges.end(), {5, 6});
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  std::vector<double> J(edges.size() / 2), h(12), weights(12, 1.0);
+  for (double& x : J) x = normal(random);
+  for (double& x : h) x = normal(random);
+  Piece piece{edges, std::vector<uint8_t>(12, 0), std::vector<int32_t>(12, -1)};
+  Control control;
+  const PieceSweep sweep({piece}, 10);
+  CHECK(sweep.bits()[0] == 5);
+  CHECK(sweep.entries() < 12 * 32);
+  const double truth = log_sum(12, edges, J, h);
+  CHECK(total(sweep.above({J, h, weights}, true, control)) == doctest::Approx(truth).epsilon(1e-12));
+
+  // Spins 1 and 8 as if they were shared: derivatives are those of differences.
+  piece.shared[1] = piece.shared[8] = 1;
+  weights[1] = 0.5, weights[8] = 0.3;
+  const PieceSweep shared({piece}, 10);
+  const PieceSums sums = shared.above({J, h, weights}, true, control);
+  for (const int v : {1, 8}) {
+    double ends[2];
+    for (const int k : {0, 1}) {
+      std::vector<double> moved = h;
+      moved[v] += k ? 1e-5 : -1e-5;
+      ends[k] = total(shared.above({J, moved, weights}, false, control));
+    }
+    CHECK(sums.by_field[v] == doctest::Approx((ends[1] - ends[0]) / 2e-5).epsilon(1e-6));
+  }
+}

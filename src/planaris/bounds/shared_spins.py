@@ -24,6 +24,9 @@ LEAST_WEIGHT = 1e-4
 
 LARGEST_LOGIT = 30.0
 
+LEAST_LENGTH, LONGER = 0.1, 1.3
+"""Steps of probabilities are at least so long, and longer by this factor after one that gained."""
+
 CONVERGED = 1e-7
 """Gain of a step, per spin, below which a search stops."""
 
@@ -189,6 +192,7 @@ class ConditionalSearch:
         self.lower = -math.inf
         self.best = self.up
         self.next: FloatArray | None = None
+        self.length = 1.0
         weights = 1.0 / cover.copies[cover.spins]
         fields = cover.model.fields[cover.spins] * weights
         couplings = cover.model.couplings[cover.edges] / cover.holders[cover.edges]
@@ -199,7 +203,7 @@ class ConditionalSearch:
 
         Given the probabilities of all others, those of one shared spin are best when they are
         proportional to the exponential of the mean logarithm that follows. All move at once,
-        and halfway back towards the best ones where that has lost.
+        and halfway back towards the best ones where that has lost; later steps are shorter then.
         """
         cover = self.cover
         up = np.ascontiguousarray(self.up[cover.spins].ravel())
@@ -210,6 +214,7 @@ class ConditionalSearch:
         before = self.lower
         if safe <= before:
             assert self.next is not None, "a first step always gains"
+            self.length = max(self.length / 2, LEAST_LENGTH)
             self.next = (self.next + _logit(self.best)) / 2
             self.up = _probability(self.next)
             return 0.0
@@ -217,7 +222,9 @@ class ConditionalSearch:
         count = cover.model.num_spins
         gain = np.stack([np.bincount(cover.spins, found.gain[:, c], count) for c in (0, 1)], 1)
         # The gain holds minus the logit of q, once.
-        self.next = np.clip(gain + _logit(self.up), -LARGEST_LOGIT, LARGEST_LOGIT)
+        there = _logit(self.up) + self.length * gain
+        self.next = np.clip(there, -LARGEST_LOGIT, LARGEST_LOGIT)
+        self.length = min(LONGER * self.length, 1.0)
         self.up = _probability(self.next)
         return safe - before
 

@@ -45,6 +45,7 @@ from planaris.result.sums import (
     MarginalWindows,
     MeanField,
     MiniBuckets,
+    SplitEdges,
     TreeEntropyBound,
 )
 from planaris.result.thermodynamics import Thermodynamics
@@ -87,6 +88,7 @@ __all__ = [
     "ProvedInterval",
     "Pseudomarginals",
     "SemidefiniteTree",
+    "SplitEdges",
     "SplitProof",
     "Stats",
     "TJoinProof",

@@ -31,6 +31,7 @@ from planaris.result.sums import (
     MarginalWindows,
     MeanField,
     MiniBuckets,
+    SplitEdges,
     TreeEntropyBound,
 )
 from planaris.typing import Array
@@ -339,6 +340,7 @@ PROOFS: dict[str, Any] = {
         MiniBuckets,
         HolderPieces,
         ConditionalPieces,
+        SplitEdges,
         Bounds,
         NotPlanar,
         Plane,

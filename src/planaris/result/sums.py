@@ -363,7 +363,7 @@ class HolderPieces(Proof):
     ----------
     spin_offsets, spins : int array
         Spins of every piece, in the order in which they are eliminated. One order of all spins
-        agrees with that of every piece.
+        agrees with that of every piece, or shared spins of a piece have all the same weight in it.
     fields, weights : float array
         Of each of these. The fields of a spin add up to that of the model, its weights to one.
     edge_offsets, edges, couplings : array
@@ -397,6 +397,32 @@ class ConditionalPieces(Proof):
     """
 
     KIND: ClassVar[str] = "conditional-pieces"
-    pieces: Proof
+    pieces: Proof | None
     context: Array
     up: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SplitEdges(Proof):
+    """A proof about a model with new spins in the middle of some edges, which has the same log Z.
+
+    exp(J s s') is proportional to the sum over a spin t of exp(t (a s + b s')) where
+    tanh a tanh b = tanh J. Edges are split one after the other, and those that come of it may be
+    split again.
+
+    Attributes
+    ----------
+    edges : int array
+        The edge of each split. It keeps its number and its first end and gets the new spin as the
+        other; an edge between its second end and the new spin comes last.
+    first, second : float array
+        Couplings a of the first end and b of the second.
+    proof : HolderPieces or ConditionalPieces
+        About the model after all splits.
+    """
+
+    KIND: ClassVar[str] = "split-edges"
+    edges: Array
+    first: Array
+    second: Array
+    proof: Proof | None

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from planaris.bounds.best_interval import BestInterval
 from planaris.bounds.shared_spins import CONVERGED, ConditionalSearch, HolderSearch
 from planaris.budget import Budget
 from planaris.models import IsingModel
+from planaris.result import Proof
 from planaris.subgraphs.covers import Cover, LatticePlaces, StripShape, strip_cover
-from planaris.subgraphs.guest_spins import conditional_cover
+from planaris.subgraphs.split_edges import SplitModel
+from planaris.subgraphs.split_strips import SplitStrips
 
 WIDTH = 7
 """Lines inside a strip of a plane lattice."""
 
 WIDTH_WITH_EXTRA_EDGES = 5
 """The same where edges join distant spins: narrow strips hold both ends of few of them."""
+
+FIRST_BITS = 10
+"""Spins in a table of these at first."""
 
 MOST_BITS = 22
 """Spins in a table, at most."""
@@ -25,6 +31,9 @@ ENTRY_SECONDS = 1.2e-8
 
 FEW_EVALUATIONS = 6
 """Evaluations of the upper end before it is decided again which end to improve."""
+
+MOST_TRIES = 3
+"""Steps of the lower end that may lose in turn before it is taken to have converged."""
 
 MOST_TURNS = 40
 """Turns of both ends with strips of one shape, at most."""
@@ -42,9 +51,7 @@ def strip_shapes(places: LatticePlaces, width: int | None = None) -> list[StripS
     across, lanes = places.sides[2], places.sides[1]
     if across > 1:
         return [StripShape(0, 0)] if 2 * across <= MOST_BITS else []
-    if width is None:
-        width = WIDTH_WITH_EXTRA_EDGES if places.extra.any() else WIDTH
-    width = min(width, max(lanes - 2, 1))
+    width = min(WIDTH if width is None else width, max(lanes - 2, 1))
     shapes = [StripShape(width, lag) for lag in range(MOST_BITS)]
     return [shape for shape in shapes if shape.bits(1) <= MOST_BITS]
 
@@ -75,28 +82,54 @@ def tighten_by_strips(
     width : int
         Lines inside a strip; chosen by default.
     """
-    search = _StripSearch(clock, budget, slowness * ENTRY_SECONDS / budget.workers())
-    cover_below = conditional_cover if places.extra.any() else strip_cover
-    for shape in strip_shapes(places, width):
-        covers = [strip_cover(model, places, shape)]
-        if budget.expired():
-            break
-        if places.sides[2] == 1:  # rods are better from below in three dimensions
-            covers.append(cover_below(model, places, shape))
-        if not search.fits(covers):
-            break
-        try:
+    rate = slowness * ENTRY_SECONDS / budget.workers()
+    if places.extra.any() and places.sides[2] == 1:
+        width = WIDTH_WITH_EXTRA_EDGES if width is None else width
+        strips = SplitStrips(model, places, min(width, max(places.sides[1] - 2, 1)))
+        search = _StripSearch(clock, budget, rate, strips.split)
+        steps = _split_covers(strips, budget)
+    else:
+        search = _StripSearch(clock, budget, rate)
+        steps = _strip_covers(model, places, width)
+    try:
+        for covers in steps:
+            if budget.expired() or not search.fits(covers):
+                break
             search.improve(*covers)
-        except FloatingPointError:  # entries differ by more than doubles can say
-            return False
+    except TimeoutError:
+        pass
+    except FloatingPointError:  # entries differ by more than doubles can say
+        return False
     return True
+
+
+def _strip_covers(
+    model: IsingModel, places: LatticePlaces, width: int | None
+) -> Iterator[list[Cover]]:
+    """Yield covers of growing cost: from above, and from below unless rods are better."""
+    for shape in strip_shapes(places, width):
+        cover = strip_cover(model, places, shape)
+        yield [cover] if places.sides[2] > 1 else [cover, cover]
+
+
+def _split_covers(strips: SplitStrips, budget: Budget) -> Iterator[list[Cover]]:
+    """Yield covers of growing cost by strips and split edges, for both ends."""
+    for bits in range(FIRST_BITS, MOST_BITS + 1, 2):
+        yield [strips.cover(bits, budget)] * 2
 
 
 class _StripSearch:
     """Both ends so far, and the time that an entry of a table takes."""
 
-    def __init__(self, clock: BestInterval, budget: Budget, entry_seconds: float) -> None:
+    def __init__(
+        self,
+        clock: BestInterval,
+        budget: Budget,
+        entry_seconds: float,
+        split: SplitModel | None = None,
+    ) -> None:
         self.clock, self.budget, self.entry_seconds = clock, budget, entry_seconds
+        self.split = split
         self.above: HolderSearch | None = None
         self.below: ConditionalSearch | None = None
 
@@ -138,13 +171,25 @@ class _StripSearch:
 
     def _lower(self, below: ConditionalSearch | None) -> tuple[float, float]:
         assert below is not None, "its turn comes only then"
-        gain = below.step(self.budget)
-        self.clock.offer("conditional strips", lower=below.bound(), proof=below.proof)
-        return gain, below.cover.sweep.entries
+        gain, work = 0.0, 0.0
+        for _ in range(MOST_TRIES):
+            gain = below.step(self.budget)
+            work += below.cover.sweep.entries
+            if gain > 0.0:
+                break
+        lower = below.bound() if self.split is None else self.split.below(below.bound())
+        by = "conditional strips"
+        self.clock.offer(by, lower=lower, proof=lambda: self._lifted(below.proof()))
+        return gain, work
 
     def _upper(self, above: HolderSearch) -> tuple[float, float]:
         before, evaluations = above.upper, above.evaluations
         above.minimise(FEW_EVALUATIONS, self.budget)
-        self.clock.offer("strips", upper=above.bound(), proof=above.proof)
+        upper = above.bound() if self.split is None else self.split.above(above.bound())
+        self.clock.offer("strips", upper=upper, proof=lambda: self._lifted(above.proof()))
         work = (above.evaluations - evaluations) * above.cover.sweep.entries
         return before - above.upper, work
+
+    def _lifted(self, proof: Proof) -> Proof:
+        """Return the proof as one about the model whose edges were split, if any."""
+        return proof if self.split is None else self.split.proof(proof)

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from planaris import treewidth
+from planaris.bounds.best_interval import BestInterval
+from planaris.bounds.intervals.strips import tighten_by_strips
 from planaris.bounds.labels.mini_buckets import elimination_order, mini_bucket_bound
+from planaris.budget import Budget
 from planaris.embed import prove_planarity
 from planaris.errors import FileFormatError, PlanarisError
-from planaris.generate import spin_glass
+from planaris.generate import spin_glass, square_lattice
 from planaris.infer import ground_state, log_partition, marginals
 from planaris.models import IsingModel, MarkovRandomField, bias2fields
 from planaris.relax import branch_and_cut, cycle_lp, entropy_bound, local_lp, mplp
@@ -32,6 +35,7 @@ from planaris.result import (
 from planaris.result.files import digest, save_result
 from planaris.selftest.tampering.forgery import places, read, written
 from planaris.selftest.tampering.window_ends import ends_by_windows
+from planaris.subgraphs.covers import lattice_places
 from planaris.verify import check_result
 from planaris.verify.recompute.elimination import recompute
 
@@ -88,6 +92,15 @@ def _by_lowest_energy(model: IsingModel) -> LogPartition:
     )
 
 
+def _by_strips(model: IsingModel) -> LogPartition:
+    """Bound log Z by strips of a lattice with long edges."""
+    places = lattice_places(model)
+    assert places is not None, "it is a lattice"
+    clock = BestInterval(Budget(threads=1))
+    tighten_by_strips(model, places, clock, clock.budget, width=1)
+    return clock.result("interval", model.num_spins)
+
+
 def _by_cutset(model: MarkovRandomField) -> LogPartition:
     """Sum over some assignments of two variables, and bound by groups of tables."""
     labels = [(0, 0), (1, 2), (2, 1), (0, 2)]
@@ -113,6 +126,11 @@ COLD = spin_glass(4, np.random.default_rng(0), beta=20.0)
 GRID = IsingModel.from_image(np.full((5, 4), 0.3), 0.4, -0.6)
 ATTRACTIVE = IsingModel.from_image(
     1.5 * np.random.default_rng(3).normal(size=(4, 4)), np.full((4, 3), 0.9), np.full((3, 4), -0.7)
+)
+LONG = IsingModel(
+    np.concatenate([square_lattice(3, 4).edges, [[0, 11], [2, 8], [4, 7]]]),
+    np.random.default_rng(4).normal(size=20),
+    np.random.default_rng(5).normal(size=12),
 )
 DENSE, WHOLE = _complete(9, 1), _complete(11, 2, whole=True)
 KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
@@ -149,6 +167,7 @@ KINDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         _field_of_three_labels(5),
         lambda model: log_partition(model, "mean-field"),
     ),
+    "split edges": (LONG, _by_strips),
     "cutset and buckets": (_field_of_three_labels(6), _by_cutset),
     "marginals": (DENSE, marginals),
     "plane": (GLASS, prove_planarity),

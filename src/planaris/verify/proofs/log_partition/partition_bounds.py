@@ -30,6 +30,7 @@ from planaris.result import (
     MeanField,
     MiniBuckets,
     Proof,
+    SplitEdges,
     TreeEntropyBound,
 )
 from planaris.verify.conversions import BareModel, as_labels, as_spins, hold_spin
@@ -49,6 +50,7 @@ from planaris.verify.proofs.log_partition.label_sums import (
 )
 from planaris.verify.proofs.log_partition.mini_buckets import mini_bucket_bound
 from planaris.verify.proofs.log_partition.shared_spins import conditional_bound, holder_bound
+from planaris.verify.proofs.log_partition.split_edges import split_lower_bound, split_upper_bound
 from planaris.verify.proofs.tensor_network.contraction import contraction_interval
 from planaris.verify.recompute.elimination import Recomputed, recompute
 from planaris.verify.recompute.log_partition import log_partition_anew
@@ -314,9 +316,11 @@ _PROVERS: dict[tuple[str, bool], dict[type, Any]] = {
         MeanField: mean_field_bound,
         HeavyState: state_bound,
         ConditionalPieces: conditional_bound,
+        SplitEdges: split_lower_bound,
     },
     ("upper end", True): {
         HolderPieces: holder_bound,
+        SplitEdges: split_upper_bound,
         Decomposition: decomposition_bound,
         LowestEnergy: lowest_energy_bound,
         GaussianEntropyBound: entropy_bound,
