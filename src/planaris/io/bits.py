@@ -10,7 +10,7 @@ import numpy as np
 
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import energy_tolerance, exact_sum
-from planaris.typing import FloatArray, LongArray
+from planaris.typing import BoolArray, FloatArray, LongArray
 
 NEGLIGIBLE = 1e-3
 """Share of the tolerance of energies by which fields may be rounded."""
@@ -64,7 +64,7 @@ class Bits:
 
     def as_ising(self) -> IsingModel:
         """Return the Ising model, x = (1 + s) / 2; its fields and offset are rounded sums."""
-        linear = self.pairs[:, 0] == self.pairs[:, 1]
+        linear = self._linear()
         u, v = self.pairs[~linear].T
         quarter, half = self.q[~linear] / 4, self.q[linear] / 2
         n = self.num_variables
@@ -76,7 +76,7 @@ class Bits:
 
     def as_mrf(self) -> MarkovRandomField:
         """Return the Markov random field with a factor for every entry; nothing is rounded."""
-        linear = self.pairs[:, 0] == self.pairs[:, 1]
+        linear = self._linear()
         constant = int(self.offset != 0)
         sizes = np.concatenate([np.where(linear, 1, 2), np.zeros(constant, dtype=np.int64)])
         begins = np.concatenate([[0], np.cumsum(2**sizes)])
@@ -95,9 +95,13 @@ class Bits:
             labels=self.labels,
         )
 
+    def _linear(self) -> BoolArray:
+        own: BoolArray = self.pairs[:, 0] == self.pairs[:, 1]
+        return own
+
     def _lost(self, model: IsingModel, allowed: float) -> float:
         """Return by how much fields and offset change energies; a bound if that is small."""
-        linear = self.pairs[:, 0] == self.pairs[:, 1]
+        linear = self._linear()
         share = np.where(linear, self.q / 2, self.q / 4)
         shift = abs(exact_sum(np.concatenate([[self.offset, model.offset], share])))
         ends = np.concatenate([self.pairs[:, 0], self.pairs[~linear, 1]])
