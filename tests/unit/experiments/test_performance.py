@@ -36,6 +36,12 @@ def test_a_peer_that_is_missing_is_named(monkeypatch):
     assert list(performance._ground_states(4)) == []
 
 
+def test_one_model_of_a_batch_is_compared_with_the_peer():
+    (row,) = performance._batch(5, count=3)
+    assert row.agrees
+    assert "µs" in render_table([Row("t", "s", 2e-5, "p", 2e-3, True)])
+
+
 def test_another_answer_is_not_hidden():
     assert "another answer" in render_table([Row("t", "s", 1.0, "p", 2.0, False)])
 
