@@ -20,7 +20,8 @@ MAX_SPINS = 2**30
 
 def as_array(name: str, values: ArrayLike) -> Any:
     """Return values as an array of whatever dtype; ragged and masked ones are refused."""
-    refuse_masked(name, values)
+    if isinstance(values, np.ndarray) and type(values) is not np.ndarray:  # perhaps masked
+        refuse_masked(name, values)
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
