@@ -133,12 +133,12 @@ class HolderSearch:
         by_logits = np.where(self.free, weights * (by_weight - average), 0.0)
         return total, np.concatenate([by_y, by_z, by_logits])
 
-    def minimise(self, max_evaluations: int, budget: Budget, tolerance: float = CONVERGED) -> bool:
+    def minimise(self, max_evaluations: int, budget: Budget) -> bool:
         """Run L-BFGS from the best point; return True unless time ran out."""
         from scipy import optimize
         from threadpoolctl import threadpool_limits
 
-        least = tolerance * self.cover.model.num_spins
+        least = CONVERGED * self.cover.model.num_spins
         last: list[float] = []
 
         def after(_: Any) -> None:

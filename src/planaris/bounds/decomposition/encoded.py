@@ -269,12 +269,7 @@ class _Quadratic:
 
 
 def encoded_subgraphs(
-    encoded: Encoded,
-    rng: np.random.Generator,
-    *,
-    least: int = 8,
-    most: int = 24,
-    budget: Budget = UNLIMITED,
+    encoded: Encoded, rng: np.random.Generator, *, budget: Budget = UNLIMITED
 ) -> list[LongArray]:
     """Return planar subgraphs that hold all constraints, where those are planar, and every edge.
 
@@ -282,7 +277,7 @@ def encoded_subgraphs(
     """
     bare = as_bias_model(encoded.model)
     chained = encoded.chained[encoded.chained < bare.num_edges]
-    return planar_family(bare, rng, least=least, most=most, first=chained, budget=budget)
+    return planar_family(bare, rng, least=8, most=24, first=chained, budget=budget)
 
 
 ENCODING_SECONDS = 4e-5

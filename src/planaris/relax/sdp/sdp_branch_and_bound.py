@@ -139,10 +139,8 @@ class DenseSearch:
     def keep(self, node: DenseNode, engine: SemidefiniteBound, bound: float) -> None:
         """Take note of what bounds a node, in searches that keep a certificate."""
 
-    def keep_child(
-        self, node: DenseNode, pair: tuple[int, int], sign: int, child: DenseNode
-    ) -> None:
-        """Take note of a part in which a pair of groups is joined with a sign."""
+    def keep_child(self, node: DenseNode, pair: tuple[int, int], child: DenseNode) -> None:
+        """Take note of a part in which a pair of groups is joined."""
 
     def record(self) -> None:
         """Add a line to the trace."""
@@ -249,7 +247,7 @@ class DenseSearch:
             order = next(self.counter)
             child = DenseNode(bound, order, groups, diagonal, cliques, 4 * ALPHA[1])
             heapq.heappush(self.open, child)
-            self.keep_child(node, (i, j), sign, child)
+            self.keep_child(node, (i, j), child)
 
 
 def is_dense(form: CutForm) -> bool:
