@@ -43,32 +43,36 @@ from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
-"""Eliminations estimated to take less are run first; before longer ones, branch and cut is."""
+"""Eliminations estimated to take less are run first. Before longer ones, branch and cut is
+tried."""
 
 LOOK_SECONDS = 0.1
-"""Spent on a search over labels before an elimination order is looked for."""
+"""Time for a search over labels before an elimination order is looked for."""
 
 LOOK_PER_ENTRY = 5e-7
-"""More of that, for every entry of the tables."""
+"""Additional time of that search per entry of the tables."""
 
 LABEL_ENDS = (0.4, 0.05)
-"""Of the time, what ends of labels may take at most, and is kept for them beside their estimate."""
+"""Largest share of the time for ends of marginals of labels, and the share kept for them after the
+estimate."""
 
 FEW_HANDLES = 2
-"""Surfaces of this genus or less are searched for all of the time."""
+"""On surfaces of at most this genus the search may take all of the time."""
 
 WARM_SHARE = 0.3
-"""Of the time, for the ground state of a cold surface; most of the rest is for warmer ones."""
+"""Share of the time for the ground state of a cold surface; most of the rest is for warmer
+models."""
 
 GOOD_WIDTH = 1e-3
-"""Width per spin of an interval that is not looked at again."""
+"""Width per spin of an interval that is not narrowed any further."""
 
 ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
 
 
 SHARPER_SECONDS = 20.0
-"""Longest elimination that is preferred to couplings that lose digits (:meth:`IsingForm.blurs`)."""
+"""Longest elimination that is preferred to a conversion in which couplings lose digits
+(:meth:`IsingForm.blurs`)."""
 
 
 def _ising_form(mrf: MarkovRandomField, verb: Verb, budget: Budget) -> IsingForm | None:

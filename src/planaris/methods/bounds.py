@@ -19,10 +19,10 @@ from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
 
 SHARE = 0.4
-"""Of the time for an interval, spent on the ground state of a cold model."""
+"""Share of the time of an interval for the ground state of a cold model."""
 
 LEAST_SECONDS = 0.25
-"""With less time than this, ground states are not looked for."""
+"""With less time than this, no ground state is computed."""
 
 
 def with_ground_state(
@@ -44,7 +44,7 @@ def with_ground_state(
 
 
 PATIENCE_SECONDS = 60.0
-"""Spent on relaxations of what no exact method fits, when no time limit is given."""
+"""Time for relaxations of models that no exact method fits, when no time limit is given."""
 
 Bound = Callable[[Model, Budget], LogPartition]
 

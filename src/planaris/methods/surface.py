@@ -29,19 +29,19 @@ MAX_HANDLES = 16
 """Edges that may be taken out of a graph to make it planar; each takes a planarity test."""
 
 MAX_EDGES = 40_000
-"""Of graphs that are tested that often."""
+"""Largest graphs for which this is tried."""
 
 MAX_FIELDS = 64
-"""External fields, beyond which a bias spin needs too many handles for a try to pay."""
+"""External fields above which a bias spin would need too many handles."""
 
 LARGEST_COUPLINGS = (2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 14.0)
-"""The temperature is raised to where the largest coupling is one of these."""
+"""Largest couplings of the warmer models that are tried."""
 
 GOOD_WIDTH = 1e-10
 """Width per spin of an interval that is not narrowed any further."""
 
 LEAST_KEPT = 0.02
-"""Samples of a warmer model are drawn while this part of them is kept, at least."""
+"""Rejection sampling from a warmer model is given up when a smaller share is accepted."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 

@@ -23,19 +23,19 @@ from planaris.typing import Array
 NAME = "tensor-network"
 
 SHORT = 4.0
-"""A line of so many times the square root of the number of variables is short."""
+"""A line is short if it has at most this many times the square root of the number of variables."""
 
 ENCLOSING_SHARE = 0.6
-"""Of the time, for the interval around log Z; the rest is for an estimate inside it."""
+"""Share of the time for the interval around log Z; the rest is for an estimate inside it."""
 
 PROVING_SECONDS = 120.0
-"""For the proof of a tensor network, when no time limit is given."""
+"""Time for a proved tensor network when no time limit is given."""
 
 PROVING_SHARE = 0.6
-"""Of the time, for that proof."""
+"""Share of the time for a proved tensor network."""
 
 MISFITS = (MethodError, PrecisionError, TooLargeError, TimeLimitError)
-"""Why an estimate may fail to come."""
+"""Reasons for which there may be no estimate."""
 
 
 def short_sweep(model: Model, budget: Budget = UNLIMITED) -> tensor.Sweep | None:
