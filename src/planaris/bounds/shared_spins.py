@@ -20,12 +20,12 @@ from planaris.subgraphs.covers import Cover
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 LEAST_WEIGHT = 1e-4
-"""Of a copy of a shared spin."""
+"""Smallest weight of a copy of a shared spin."""
 
 LARGEST_LOGIT = 30.0
 
 LEAST_LENGTH, LONGER = 0.1, 1.3
-"""Steps of probabilities are at least so long, and longer by this factor after one that gained."""
+"""Smallest step of the probabilities, and the factor by which steps grow after a gain."""
 
 CONVERGED = 1e-7
 """Gain of a step, per spin, below which a search stops."""

@@ -321,7 +321,7 @@ def _enclosed_energy(
 ) -> tuple[FloatArray, FloatArray]:
     """Enclose ⟨E⟩ = -d log Z / dβ by slopes between intervals: log Z is convex in β."""
     count, most = len(beta), _range(model)
-    # What log Z of couplings that were multiplied by β, and rounded, says of those that were not.
+    # Bound on the change of log Z by rounding couplings that were multiplied by β.
     lower, upper = lower - ROUNDED * beta * most, upper + ROUNDED * beta * most
     if isinstance(model, IsingModel) or not model.has_zeros:  # all states are known at β = 0
         labels = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities

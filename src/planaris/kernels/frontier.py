@@ -160,7 +160,7 @@ def narrow_by_windows(
     """Return narrower ends of a model without negative couplings, and whether time was left.
 
     ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is.
-    ``trace`` is told how they were found.
+    ``trace`` is called with the windows that narrowed them.
     """
     lengths = (sizes.core, sizes.across, sizes.spins, sizes.max_bits)
     given = (edges, couplings, fields, *ends, guess, *lengths, *sizes[4:])

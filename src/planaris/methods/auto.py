@@ -109,7 +109,7 @@ def _ground_state(asked: Question) -> GroundState:
 
 
 def _ground_state_of_labels(mrf: MarkovRandomField, budget: Budget) -> GroundState:
-    """Search first: most models reduce to little. Eliminate what that would take longer for.
+    """Search first, as most models reduce to small ones; eliminate where that is quicker.
 
     Narrow models are eliminated at once, unless a proof is asked for: only the search has one.
     """
@@ -150,7 +150,7 @@ def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:
 
 
 def _on_surface(part: Part, surface: Embedding, budget: Budget) -> GroundState:
-    """Search on a surface; other methods have a try in half of the time, unless it is a torus."""
+    """Search on a surface, for half of the time where its genus is large; others follow."""
     limited = budget.or_within(PATIENCE_SECONDS)
     share = limited if surface.genus <= FEW_HANDLES else limited.share(0.5)
     return relax.surface_ground_state(part.model, surface, time_limit=share)
@@ -187,7 +187,7 @@ def _ground_state_without_surface(part: Part, budget: Budget) -> GroundState:
         return _branch_and_cut(part.model, budget)
     bounded = None
     if plan.seconds > QUICK_SECONDS:
-        # Weakly frustrated models are cut in no time; no longer than the elimination would take.
+        # Branch and cut is quick on weakly frustrated models; it gets the time of the elimination.
         bounded = _branch_and_cut(part.model, budget.share(0.5).within(plan.seconds))
         if bounded.exact:
             return bounded
@@ -368,7 +368,7 @@ def _marginals_of_part(part: Part, budget: Budget) -> Marginals:
 
 
 def _eliminate_in_time(model: Model, budget: Budget) -> Marginals:
-    """Return marginals by elimination; what would take longer than there is time is not begun."""
+    """Return marginals by elimination; raise at once if it would take longer than the time left."""
     with budget.required("no elimination order was found"):
         plan = treewidth.plan_elimination(model, task="marginals", time_limit=budget)
     if plan.complete and plan.seconds > budget.remaining():

@@ -78,7 +78,7 @@ def improve_value(found: LogPartition, guess: LogPartition | str) -> LogPartitio
 def enclose(model: Model, budget: Budget) -> LogPartition:
     """Return an interval around log Z, with the estimate of a tensor network inside where one fits.
 
-    Where a proof is asked for, that of a tensor network has the first try: few others close.
+    Where a proof is asked for, a proved tensor network comes first: few other intervals close.
     """
     guess: LogPartition | str = ""
     if budget.prove:

@@ -55,7 +55,7 @@ def respond(question: str, body: Any) -> Reply:
     except PlanarisError as error:
         return 422, {"error": one_line(error)}
     except Exception as error:
-        traceback.print_exc()  # for whoever runs the page, never for who asks it
+        traceback.print_exc()  # for the operator of the page, not its users
         kind = type(error).__name__
         return 500, {"error": f"internal error ({kind})"}
 

@@ -28,7 +28,7 @@ Callback = Callable[[float], None]
 LEAST_LOGIT = -500.0
 
 MEMBERS_AT_ONCE = 2**18
-"""Edges of all subgraphs that are worked on between two looks at the clock."""
+"""Edges of all subgraphs that are worked on between two checks of the deadline."""
 
 LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
@@ -139,7 +139,7 @@ class Decomposition:
         return sums
 
     def _parts(self, budget: Budget) -> Iterator[slice]:
-        """Yield parts of the members of all subgraphs; looks at the clock in between."""
+        """Yield parts of the members of all subgraphs; checks the deadline in between."""
         for first in range(0, len(self.pieces.edge), MEMBERS_AT_ONCE):
             if first:
                 budget.check()

@@ -33,8 +33,8 @@ from planaris.typing import FloatArray, IntArray, LongArray
 ENCODINGS = ("order", "one-hot")
 
 MARGIN = 8.0
-"""Of a penalty beyond what a code of no label can gain: such a code then weighs at most e^-8 of
-a label each."""
+"""Part of a penalty beyond the largest gain of a code of no label, which then weighs at most e^-8
+of a label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,10 +281,12 @@ def encoded_subgraphs(
 
 
 ENCODING_SECONDS = 4e-5
-"""Per entry of a table of a pair, to make spins of labels and to prepare subgraphs."""
+"""Estimated time per entry of a table of a pair, to encode labels as spins and to prepare
+subgraphs."""
 
 PENALTY = 16.0
-"""Tried first: codes of no label weigh little, and the optimiser is quicker than with more."""
+"""Penalty that is tried first: codes of no label weigh little, and the optimiser converges faster
+than with a larger one."""
 
 
 def encoded_bound(

@@ -28,7 +28,8 @@ FIRST_STEP = 0.05
 """From violation to multipliers, in weights of an edge."""
 
 SPREAD = 0.02
-"""Of random changes of the weights that choose among lightest T-joins, in weights of an edge."""
+"""Size of random changes of the weights, which choose among lightest T-joins, relative to the
+weight of an edge."""
 
 TRIES = 24
 """Random changes at the root, while their T-joins are as light as the lightest."""
