@@ -28,15 +28,16 @@ Verb = Literal["ground_state", "log_partition", "marginals", "sample"]
 VERBS: tuple[Verb, ...] = ("ground_state", "log_partition", "marginals", "sample")
 
 Promise = Literal["exact", "interval", "estimate"]
-"""The right answer, ends that contain it, or neither."""
+"""What a task returns: the exact answer, an interval that contains it, or neither."""
 
 Takes = Literal["spins", "spins first", "labels"]
-"""Ising models only; those or, where a model is none, labels; or any model as it is."""
+"""Ising models only; Ising models, or labels where a Markov random field is not one; or any model
+directly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a verb is asked: a model, and what comes with it."""
+    """The arguments of a verb."""
 
     model: Any
     budget: Budget = UNLIMITED
