@@ -54,7 +54,7 @@ SAFETY = 4.0
 """Stated error of an estimate, in units of the change between the last two contractions."""
 
 LARGEST_CHANGE = (0.1, 1e-6)
-"""Changes of log Z, in all and per variable; contractions that differ by more than both are refused."""
+"""Changes of log Z, in all and per variable: a larger change than both is refused."""
 
 MARGINAL_TOLERANCE = 1e-9
 """Largest change of a probability at which bonds stop growing."""
