@@ -32,13 +32,13 @@ STEP = 2.0**-8
 """Relative step in β of the differences that give the specific heat."""
 
 NARROW = 1e-3
-"""Width of log Z per spin whose slopes say more than an estimate does."""
+"""Width of log Z per spin below which slopes bound the energy better than it is estimated."""
 
 ROUNDED = 2.0**-50
 """Relative error of a few operations, and of couplings that were multiplied by β."""
 
 EXACT_ENERGY = 1e-6
-"""Error of the energy, of all that it can be, below which it counts as exact."""
+"""Error of the energy, relative to its range, below which it counts as exact."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def estimate_value(model: Model, budget: Budget) -> LogPartition | str:
 def improve_value(found: LogPartition, guess: LogPartition | str) -> LogPartition:
     """Return an interval with the estimate of a tensor network as its value.
 
-    An estimate outside the interval has failed: ``stats`` says so, and it is not used.
+    An estimate outside the interval is wrong: it is not used, but noted in ``stats``.
     """
     if isinstance(guess, str):
         stats = {**found.stats, "tensor_network": guess} if guess else found.stats

@@ -1,4 +1,4 @@
-"""What the page may ask: each answer says what was found, how sure it is, and how long it took."""
+"""Answers to the requests of the page: results, what is proved of them, and the time taken."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MEMBERS_AT_ONCE = 2**18
 """Edges of all subgraphs that are worked on between two checks of the deadline."""
 
 LEAST_SHARE = 1e-6
-"""Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
+"""Weight of the subgraphs that hold an edge, below which their coupling of it is not used."""
 
 
 class _Converged(Exception):

@@ -26,7 +26,7 @@ LARGEST = 200.0
 """Largest log weight of a spin and its neighbours."""
 
 HUGE = 1e12
-"""Larger logarithms have errors that say nothing."""
+"""Size of logarithms beyond which rounding errors are too large to be of use."""
 
 MAX_AXES = 26
 """Most spins in a table."""
