@@ -15,10 +15,9 @@ from planaris.embed import (
     embedding_with_handles,
 )
 from planaris.errors import MethodError, PrecisionError, TooLargeError
-from planaris.methods.registry import Method, Model, Question, Task
+from planaris.methods.registry import Method, Question, Task
 from planaris.models import IsingModel
 from planaris.models.base import once_per_model
-from planaris.models.convert import IsingForm
 from planaris.reductions.parts import Part, join_ground_states, split_model
 from planaris.relax import surface_ground_state
 from planaris.relax.trivial_bounds import trivial_ground_state
@@ -106,12 +105,8 @@ def _ground_state(asked: Question) -> GroundState:
     return join_ground_states(split, found, budget)
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
-    try:
-        ising = model if isinstance(model, IsingModel) else IsingForm.apply(model).model
-    except MethodError as reason:
-        return str(reason)
-    if all(surface_of_part(part) is not None for part in split_model(ising).parts):
+def _refusal(model: IsingModel, budget: Budget) -> str | None:
+    if all(surface_of_part(part) is not None for part in split_model(model).parts):
         return None
     return f"no embedding with at most {MAX_HANDLES} handles was found"
 
@@ -121,7 +116,7 @@ METHODS = [
         "surface",
         "finds ground states on surfaces of low genus",
         {"ground_state": Task(_ground_state, "interval")},
-        fits=_fits,
+        refusal=_refusal,
         slow_on="plane",
     )
 ]

@@ -154,7 +154,7 @@ def _sample(asked: Question) -> Array:
     return found.states
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
+def _refusal(model: Model, budget: Budget) -> str | None:
     if isinstance(model, MarkovRandomField) and not model.is_pairwise:
         return "it has factors of more than two variables"
     if short_sweep(model) is None:
@@ -171,6 +171,6 @@ METHODS = [
             "marginals": Task(_marginals, "estimate", "labels"),
             "sample": Task(_sample, "estimate", "labels"),
         },
-        fits=_fits,
+        refusal=_refusal,
     )
 ]

@@ -24,7 +24,7 @@ PLAN_SHARE = 0.3
 """Share of the time left that the search for an elimination order may take."""
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
+def _refusal(model: Model, budget: Budget) -> str | None:
     if fitting_elimination(model, "log_partition", budget) is not None:
         return None
     return "its tables take more memory or time than there is"
@@ -54,7 +54,7 @@ METHODS = [
                 "labels",
             ),
         },
-        fits=_fits,
+        refusal=_refusal,
         slow_on="wide",
     )
 ]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.budget import Budget
 from planaris.errors import MethodError, PlanarisError
 from planaris.methods import Question, find_method, method_names, methods
 from planaris.methods.registry import VERBS
@@ -134,6 +135,33 @@ def test_functions_take_markov_random_fields_or_say_why_not(function):
             function(model, **given)
         except PlanarisError as reason:
             assert len(str(reason)) > 20  # noqa: PT017
+
+
+FITTED = {
+    "labels": LABELS,
+    "third order": THIRD,
+    "two labels": TWO,
+    "zeros": pl.MarkovRandomField([2, 2], [((0, 1), [[0.0, 2.0], [3.0, 4.0]])]),
+    "ferromagnet": pl.IsingModel(pl.generate.square_lattice(3).edges, 1.0, np.linspace(-1, 1, 9)),
+    "complete": pl.IsingModel([(u, v) for u in range(5) for v in range(u)], -1.0),
+}
+
+
+def answers(model, verb, name):
+    given = (model, 2, 0, name) if verb == "sample" else (model, name)
+    try:
+        getattr(pl, verb)(*given, time_limit=1.0)
+    except PlanarisError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", FITTED)
+@pytest.mark.parametrize("name", [name for name in methods() if name != "auto"])
+def test_a_method_fits_where_some_verb_answers(name, kind):
+    model, method = FITTED[kind], methods()[name]
+    reason = method.fits(model, Budget(1.0))
+    assert (reason is None) == any(answers(model, verb, name) for verb in method.tasks), reason
 
 
 def test_fits_agrees_with_what_runs():
