@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from planaris.budget import Budget
 from planaris.errors import MethodError, PlanarisError
 from planaris.methods import Question, find_method, method_names, methods
 from planaris.methods.registry import VERBS
+from planaris.methods.tensor_network import improve_value
 from planaris.result.answers import ESTIMATES
 
 PROMISED = {
@@ -174,3 +176,15 @@ def test_fits_agrees_with_what_runs():
         methods()["brute-force"].fits(pl.generate.spin_glass(8, np.random.default_rng(0)), budget)
         is not None
     )
+
+
+def test_an_estimate_outside_the_interval_is_not_used():
+    found = pl.bounds.trw(pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0]))
+    guess = replace(found, value=found.lower, upper=found.lower, proved=False)
+    outside = replace(guess, value=found.upper + 1.0, upper=found.upper + 2.0)
+    better = improve_value(found, guess)
+    assert (better.value, better.lower, better.upper) == (found.lower, found.lower, found.upper)
+    assert improve_value(found, outside).value == found.value
+    assert improve_value(found, outside).stats["tensor_network"]["failed"]
+    assert improve_value(found, "none: it is lost").value == found.value
+    assert improve_value(found, replace(guess, proved=True)).gap == 0.0
