@@ -63,14 +63,14 @@ GRACE = 0.4
 """Seconds after a deadline for what follows a search: limits are kept to half a second."""
 
 GRACE_SHARE = 0.08
-"""Or so much of the limit, if that is longer: limits are kept to a tenth."""
+"""Share of the time limit for the same, where that is longer: limits are kept to a tenth."""
 
 SHARE = 0.5
-"""Of the machine's memory that one call may take, unless it is told otherwise."""
+"""Share of the machine's memory that one call may take by default."""
 
 
 REAL = time.monotonic, time.thread_time
-"""Clocks that no test has made: that of calls, and that of what they finish afterwards."""
+"""The real clocks: of calls, and of the work that follows a search (:meth:`Budget.to_finish`)."""
 
 _clock: ContextVar[Clock] = ContextVar("clock", default=time.monotonic)
 
@@ -81,9 +81,9 @@ _structure: ContextVar[Budget | None] = ContextVar("structure", default=None)
 def use_clock(clock: AnyClock) -> Iterator[AnyClock]:
     """Let budgets that are made inside read another clock.
 
-    Kernels then ask this clock too, at every ``clock.stride``-th of their polls (default 256), and
-    take one thread unless they are told otherwise: which of several threads does what, and so
-    how often the clock is looked at, is not the same every time.
+    Kernels then read this clock too, at every ``clock.stride``-th of their polls (default 256).
+    They use one thread by default, because the number of times that several threads read the
+    clock would differ from run to run.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Let kernels inside that are told no number of threads take this many.
+    """Set the default number of threads of kernels inside.
 
     For processes that share the processors, such as the workers of many trials.
 
@@ -278,7 +278,7 @@ class Budget:
         return self._but(deadline=math.inf)
 
     def poller(self) -> ProgressCallback | None:
-        """Return the callback for a kernel that keeps no time itself; None if nobody waits."""
+        """Return the callback for a kernel without a clock of its own; None if it is not needed."""
         watched = self.deadline != math.inf or callable(self.progress)
         return _Poll(self) if watched or self.clock not in REAL else None
 

@@ -11,6 +11,9 @@ import numpy as np
 
 from planaris.show import short, shown_fields
 
+DRAWN_SIZE = 220
+"""Pixels of the longer side of a drawing."""
+
 MOST_DRAWN = 3000
 """Edges that a picture may have."""
 
@@ -69,8 +72,6 @@ def graph_svg(
     num_vertices: int,
     edges: np.ndarray,
     couplings: np.ndarray,
-    *,
-    size: int = 220,
 ) -> str:
     """Return a small drawing of a graph: dots, and edges coloured by sign; "" if too large.
 
@@ -84,7 +85,7 @@ def graph_svg(
         return ""
     low, high = positions.min(axis=0), positions.max(axis=0)
     extent = np.maximum(high - low, 0.0)
-    scale = (size - 20) / max(float(extent.max()), 1e-12)
+    scale = (DRAWN_SIZE - 20) / max(float(extent.max()), 1e-12)
     x = 10 + scale * (positions[:, 0] - low[0])
     y = 10 + scale * (high[1] - positions[:, 1])
     over = _lie_over(positions, edges)
@@ -99,7 +100,7 @@ def graph_svg(
         f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{radius:.1f}" fill="{UP}" stroke="{DOWN}"/>'
         for a, b in zip(x.tolist(), y.tolist(), strict=True)
     )
-    return _svg(size, round(20 + scale * extent[1]), lines + dots, "graph of the model")
+    return _svg(DRAWN_SIZE, round(20 + scale * extent[1]), lines + dots, "graph of the model")
 
 
 def _lie_over(positions: np.ndarray, edges: np.ndarray) -> list[bool]:

@@ -35,7 +35,7 @@ def _run(function: Callable[..., Any], owner: int, *arguments: Any) -> Any:
 
 @cache
 def _leave_interrupts_to_the_owner() -> None:
-    """Ignore Ctrl-C, which a terminal sends to workers too: the owner ends them, without a word."""
+    """Ignore Ctrl-C, which a terminal sends to workers too; the owner ends them quietly."""
     if current_thread() is main_thread():  # no other may set handlers
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -11,9 +11,9 @@ from typing import IO
 
 @contextlib.contextmanager
 def open_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for bytes that takes its name when all are written; until then the old one stays.
+    """Open a file for writing that replaces the old one only when it is complete.
 
-    What is no plain file (a device, a pipe) is written to as it is. Errors name ``path``.
+    Devices and pipes are written to directly. Errors name ``path``.
 
     Examples
     --------

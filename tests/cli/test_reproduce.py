@@ -111,7 +111,7 @@ def test_an_interrupted_run_leaves_a_page_and_goes_on(tmp_path, toy):
     assert runs(folder) == ran  # nothing ran again
 
 
-def test_a_terminal_gets_a_bar(tmp_path, toy):
+def test_a_terminal_gets_a_bar(toy):
     folder, options = toy
     close_gate(folder, 6)
     master, slave = pty.openpty()

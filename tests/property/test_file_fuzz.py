@@ -198,17 +198,7 @@ def test_damaged_files_of_unknown_format(text: bytes) -> None:
 
 
 @examples(500)
-@given(
-    damaged(
-        [
-            b"MAR\n2 2 .5 .5 3 .2 .3 .5\n",
-            b"MAP\n3 0 1 2\n",
-            b"PR\n-3.5\n",
-            b"2 0 1 3 0\n",
-            b"1\n1 4 2\n",
-        ]
-    )
-)
+@given(damaged(RESULTS))
 def test_damaged_results_and_evidence(text: bytes) -> None:
     for reader in (read_evidence, read_query, read_map, read_mar, read_pr):
         try:

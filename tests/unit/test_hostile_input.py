@@ -26,8 +26,6 @@ from planaris.selftest.tampering.readers import MODELS, make_readers
 SOURCES = sorted(Path(planaris.__file__).parent.rglob("*.py"))
 BANNED_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml"}
 BANNED_CALLS = {"eval", "exec", "compile", "__import__", "read_pickle", "literal_eval"}
-SAVED_MODEL = "learn"
-"""Scikit-learn estimators are pickled by their users, never by planaris."""
 
 
 def name_of(call: ast.Call) -> str:

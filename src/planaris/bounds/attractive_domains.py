@@ -30,37 +30,37 @@ from planaris.models import IsingModel
 from planaris.typing import Array, FloatArray
 
 SMALL = 100
-"""Domains of at most as many spins are eliminated together."""
+"""Domains of at most this many spins are eliminated together."""
 
 SECONDS = 1.0
-"""Longest elimination of a domain, as planned; where it takes longer, more spins are held."""
+"""Longest planned elimination of a domain. More spins are clamped where it would take longer."""
 
 SHARE = 0.05
-"""Of the time that is left, which it may take as well, and"""
+"""Share of the time left that an elimination may take, where that is longer."""
 
 MOST_SECONDS = 3.0
-"""the most that this may be."""
+"""Upper limit of that share."""
 
 SEARCH_SECONDS = 0.2
-"""Longest search for a better order of elimination, and"""
+"""Shortest time limit of the search for a better elimination order."""
 
 SPIN_SECONDS = 4e-5
-"""for each spin of a domain, where that is longer."""
+"""Time limit of that search per spin of a domain, where that is longer."""
 
 PERIOD = 64
-"""Domains that are too wide are cut along every so many levels of a search through the graph."""
+"""Domains that are too wide are cut along every so many levels of a breadth-first search."""
 
 STEP = 23
 """Levels by which these lines move from one round to the next."""
 
 HALVES = 0.5
-"""Spins are not held where they are less likely than this to be what they are held at."""
+"""Spins are not clamped where the guess of their value is less likely than this."""
 
 
 class Holding(NamedTuple):
-    """Which spins are held: up if guessed to be within ``likely`` of it, down if known to be.
+    """Which spins are clamped: up where guessed P(s = -1) is below ``likely``, or down (walls).
 
-    ``wall`` is the most that spins that are held down may be up.
+    ``wall`` is the largest P(s = +1) that spins clamped down may have.
     """
 
     wall: float
@@ -78,9 +78,9 @@ def narrow_by_domains(
 ) -> Ends:
     """Return narrower ends of a model without negative couplings.
 
-    ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is. Domains
-    that are too wide are cut along every ``PERIOD``-th of the ``levels`` of the spins, if given.
-    ``trace`` is told how the ends were found.
+    ``guess`` of every P(s_v = +1) decides which spins are clamped; the ends hold for any guess.
+    Domains that are too wide are cut along every ``PERIOD``-th of the ``levels`` of the spins, if
+    given. ``trace`` is called with the domains that narrowed ends.
 
     >>> from planaris.generate import square_lattice
     >>> fields = np.array([3.0, 3.0, -0.2, 0.1, 3.0, 3.0])
@@ -115,7 +115,7 @@ def search_levels(model: IsingModel) -> Array:
 def _narrow(
     side: Side, holding: Holding, budget: Budget, levels: Array | None, stop: Event
 ) -> None:
-    """Lower the upper ends of all spins that are not held."""
+    """Lower the upper ends of all spins that are not clamped."""
     state = np.zeros(side.model.num_spins, dtype=np.int8)
     likely = holding.likely
     state[side.guess > 1 - likely] = 1
@@ -142,7 +142,7 @@ def _narrow(
                 wide.append(domain.spins)
         waiting = np.concatenate(wide) if wide else np.zeros(0, dtype=np.int64)
         cut = lines[waiting]
-        if not cut.any():  # they are cut already
+        if not cut.any():  # all lines are cut: clamp less likely spins
             likely *= 2
             if likely > HALVES:
                 return

@@ -30,53 +30,56 @@ from planaris.treewidth import EliminationPlan
 from planaris.typing import Array, FloatArray
 
 PART = 1000
-"""Most spins of a part; those that fit by no means are halved,"""
+"""Most spins of a part at first. Parts for which no domain can be eliminated are halved."""
 
 WHOLE = 60
-"""down to this."""
+"""Parts of this many spins or fewer are not halved any further."""
 
 AROUND = 4000
-"""Most spins of a part and what is around it."""
+"""Most spins of a domain: a part and its surroundings."""
 
 RADII = (10, 12, 14, 17, 20, 24, 29, 35)
-"""Distances up to which a part's surroundings are eliminated with it."""
+"""Distances up to which the surroundings of a part are eliminated with it."""
 
 WALL = 0.002
-"""A spin may be a wall of a part if it is known up to this share of the part's mean width,"""
+"""A spin may be clamped down, as a wall, if P(s = +1) is at most this share of the part's mean
+width."""
 
 LIKELY = 0.02
-"""and may be held for nothing if it is guessed to be so up to this share of it."""
+"""A spin may be clamped up if its guess of P(s = -1) is below this share of the part's mean
+width."""
 
 SEARCH = 0.15
-"""Share of the time of a part that may go into a search for a better order, or"""
+"""Share of the time for a part that the search for an elimination order may take."""
 
 SEARCH_SPIN = 2e-5
-"""seconds for each of its spins, where that is longer: min-fill takes about as long."""
+"""Seconds per spin that this search may always take; min-fill takes about as long."""
 
 SCALES = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""Both are multiplied by these in turn, until the part fits."""
+"""Factors of `WALL` and `LIKELY`, tried in turn until a domain can be eliminated."""
 
 MOST_LIKELY = 0.3
-"""The largest of what is guessed."""
+"""Upper limit of `LIKELY` times the mean width."""
 
 CHARGE = 0.4
-"""All walls together may be wrong up to this share of the part's mean width."""
+"""Upper limit of the probability that any wall of a domain is up, as a share of the part's mean
+width."""
 
 SPIN_SECONDS = 1e-4
-"""Time of the first round, as planned, for every spin of the model; parts share it by their
-widths."""
+"""Planned time of the first round, per spin of the model. It is shared among parts in proportion to
+their widths."""
 
 MORE = 2.5
-"""Later rounds get this much more each, where the last one gained little."""
+"""Factor by which the time grows for the next round if a round gained little."""
 
 MOST_SECONDS = 3.0
-"""Longest elimination of one part, as planned."""
+"""Longest planned elimination of one part."""
 
 GAIN = 0.1
-"""Share of a part's width that must be gained for it to be tried again soon;"""
+"""Share of its width that a part must lose in order to be tried again in the next round."""
 
 PATIENCE = 2.0
-"""otherwise it is passed over until it gets this much more time."""
+"""Other parts are tried again once their time has grown by this factor."""
 
 
 class PartsSearch:
@@ -107,8 +110,8 @@ class PartsSearch:
         self.forget()
 
     def forget(self) -> None:
-        """Let all parts be tried again."""
-        # Time in which the ends of a spin, from above and below, were not narrowed.
+        """Forget which parts gained little, so that all are tried again."""
+        # Seconds spent on each spin without narrowing its upper (row 0) and lower end (row 1).
         self._tried = np.zeros((2, self.model.num_spins))
 
     def allow_more(self) -> None:
@@ -120,7 +123,7 @@ class PartsSearch:
     ) -> Ends:
         """Return narrower ends; ``guess`` of P(s_v = +1) says which spins are held.
 
-        The ends hold whatever it is. ``trace`` is told how they were found.
+        The ends hold for any guess. ``trace`` is called with the domains that narrowed them.
         """
         width = known.nodes_upper - known.nodes_lower
         rounds: list[_Round] = []
@@ -177,7 +180,7 @@ class _Round:
                 self.tried[part] = seconds
 
     def _parts(self, spins: Array, most: int) -> list[Array]:
-        """Split spins into connected parts of at most so many, around the widest ends."""
+        """Split spins into connected parts of at most ``most`` spins, around the widest ends."""
         free = np.zeros(len(self.width), dtype=bool)
         free[spins] = True
         found = []
@@ -189,7 +192,7 @@ class _Round:
         return found
 
     def _fit(self, part: Array, seconds: float, budget: Budget) -> _Fit | None:
-        """Return a part with as much around it as can be eliminated in time."""
+        """Return the largest domain around a part that can be eliminated in time, if any."""
         side, mean = self.side, float(self.width[part].mean())
         for scale in SCALES:
             wall, likely = WALL * scale * mean, min(LIKELY * scale * mean, MOST_LIKELY)
@@ -215,7 +218,7 @@ class _Round:
         return None
 
     def _plan(self, spins: Array, walls: Array, seconds: float, budget: Budget) -> _Fit:
-        """Return spins as a domain: around them walls are held down, all others up."""
+        """Return spins as a domain: of the spins around them, walls are clamped down, others up."""
         model, count = self.side.model, len(spins)
         place = np.full(model.num_spins, -1, dtype=np.int64)
         place[spins] = np.arange(count)

@@ -17,78 +17,78 @@ from planaris.models import IsingModel
 from planaris.typing import FloatArray
 
 FIRST_BITS = 12
-"""Spins in the table of the first windows."""
+"""Bits of the first windows: spins in the table of a window."""
 
 ACROSS = 0.68
-"""Levels across a window that its core takes, for each spin in its table. A table holds every other
-level of a lattice, and windows for one end leave out about half of the spins."""
+"""Levels across the core of a window, per bit. A table holds every other level of a lattice, and
+windows for one end leave out about half of the spins."""
 
 CORE = 1.36
-"""Most spins of the core of a window, over its bits squared."""
+"""Most spins in the core of a window, divided by its bits squared."""
 
 SPINS = 10
-"""Most spins of a window, over its bits squared."""
+"""Most spins of a window, divided by its bits squared."""
 
 SHARE = 0.1
-"""Spins whose ends are closer than this share of the mean are left alone."""
+"""Spins whose ends are closer than this share of the mean width have no window."""
 
 CHAINS, SWEEPS = 4, 500
 """Heat-bath chains that guess the marginals, and sweeps of each."""
 
 SAMPLING = 0.1
-"""The most of the time that they may take."""
+"""Largest share of the time that these chains take."""
 
 SAMPLED = 0.1
-"""Mean width from which on their guess is dropped once domains gain little by it. What is still
-open was guessed wrongly, where chains turn domains over too rarely; the middle of the ends, which
-takes over, says so."""
+"""Mean width below which the guess of the chains is replaced by the middle of the ends, once
+domains gain little. What is open by then was guessed wrongly: chains rarely flip a domain."""
 
 HELD = 2.0
-"""A spin may be held up for upper ends if it is guessed to be up but for this share of the mean
-width; down, for lower ends, if it is guessed to be down but for this."""
+"""For upper ends a spin may be clamped up if its guess of P(s = -1) is at most this share of the
+mean width; for lower ends likewise with P(s = +1)."""
 
 LIKELY = 0.4
-"""The most that this may be."""
+"""Upper limit of `HELD` times the mean width."""
 
 WALL = 0.005
-"""A spin may bound windows if it is known up to this share of the mean width,"""
+"""A spin may be a wall, which bounds windows, if it is known up to this share of the mean width."""
 
 FIRST_WALLS = 1e-7
-"""and up to this, over the third power of the mean width: what walls may be wrong is passed on, so
-that poor walls, while much is open, would keep others from becoming better ones."""
+"""Second limit: it must also be known up to this number divided by the mean width cubed. Errors of
+walls are passed on, so while much is open only the best spins may be walls."""
 
 AGAIN = 0.8
-"""Rounds that leave more of the mean width gain little: the largest windows are not tried again."""
+"""A round gains little if it leaves more than this share of the mean width. The largest windows are
+then not tried again."""
 
 ELSEWHERE = 0.9
-"""Parts and domains are tried again unless they leave more than this share of it."""
+"""Parts and domains are tried again unless they leave more than this share of the mean width."""
 
 SLOW = 0.25
-"""Parts and domains are passed over once where they narrowed ends at less than this share of the
-pace of windows, as those of warm models do."""
+"""Parts and domains are skipped in one round after they narrowed ends at less than this share of
+the pace of windows, as happens for warm models."""
 
 SPENT = 0.95
-"""Windows hold spins no more once they left more of the mean width."""
+"""Windows stop clamping spins after a round that left more than this share of the mean width."""
 
 FEW_OPEN = 0.18
-"""Mean width from which on open parts and domains are small enough to be eliminated; windows that
-hold spins add nothing to that."""
+"""Mean width below which open parts and domains are small enough to be eliminated. Windows that
+clamp spins gain nothing from there on."""
 
 CLOSED = 1e-10
-"""Ends that are this close are left alone."""
+"""Ends closer than this are not narrowed any further."""
 
 MOST_BITS = 20
 """Most spins in the table of a window: eight megabytes, and seconds of work."""
 
 PROVED_BITS = 16
-"""Most of them where a proof is asked for: whoever checks it is slower, and keeps all tables."""
+"""The same where a proof is asked for: the checker is slower, and keeps all tables."""
 
 TABLES = 40
 """Tables that the elimination of a window may hold at a time."""
 
 
 Enough = Callable[[float], bool]
-"""Says of a mean width whether a search may end with it."""
+"""Returns whether a search may end at a given mean width."""
 
 
 class AttractiveSearch:
@@ -113,16 +113,16 @@ class AttractiveSearch:
         self.record = WindowRecord.empty(model.num_spins, model.num_edges) if prove else None
         self._trace = None if self.record is None else self.record.add
         self._bits, self._rounds = FIRST_BITS, 0
-        self._hold = True  # whether the next windows hold spins
-        self._left = {True: 0.0, False: 0.0}  # of the mean width, by the last windows
-        self._pace, self._pass_over = 0.0, False  # of windows; whether domains are
+        self._hold = True  # whether the next windows clamp spins
+        self._left = {True: 0.0, False: 0.0}  # share of the mean width that the last ones left
+        self._pace, self._pass_over = 0.0, False  # pace of windows; whether to skip domains
         self._levels = search_levels(model)
         self._sampled: FloatArray | None = None
         self._parts = PartsSearch(model)
 
     @property
     def mean_width(self) -> float:
-        """How far the ends of spins are apart, in the mean."""
+        """Mean distance between the two ends of a spin."""
         return float((self.known.nodes_upper - self.known.nodes_lower).mean())
 
     def run(self, budget: Budget, enough: Enough = lambda _: False) -> None:
@@ -163,7 +163,7 @@ class AttractiveSearch:
         return True
 
     def _choose_windows(self, most_bits: int) -> None:
-        """Take windows that hold spins, those that do not, then larger ones."""
+        """Choose windows that clamp spins, then windows that do not, then larger ones."""
         if not self._hold and (self._bits + 2 <= most_bits or self._left[False] > AGAIN):
             self._bits += 2
         may_hold = self._left[True] <= SPENT and self.mean_width >= FEW_OPEN
@@ -236,18 +236,18 @@ def sampled_means(model: IsingModel, budget: Budget) -> FloatArray | None:
 
 
 def _pace(before: float, after: float, seconds: float) -> float:
-    """Return by how much a mean width fell, in logarithms per second."""
+    """Return the rate at which the logarithm of the mean width fell, per second."""
     return float(np.log(max(before, CLOSED) / max(after, CLOSED))) / max(seconds, 1e-9)
 
 
 def _holding(mean: float) -> Holding:
-    """Return which spins may be held where ends are ``mean`` apart."""
+    """Return which spins may be clamped at a mean width."""
     wall = min(WALL * mean, FIRST_WALLS / max(mean, CLOSED) ** 3)
     return Holding(wall, min(HELD * mean, LIKELY))
 
 
 def _window_sizes(bits: int, mean: float, hold: bool) -> WindowSizes:
-    """Return the windows of a round that finds ends ``mean`` apart."""
+    """Return the sizes of the windows of a round that begins at a mean width."""
     holding = _holding(mean)
     return WindowSizes(
         core=int(CORE * bits**2),

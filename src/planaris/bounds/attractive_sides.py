@@ -87,7 +87,7 @@ def narrow_both_sides(
 ) -> Ends:
     """Narrow ends from both sides, in two threads if there are as many.
 
-    ``trace`` is told how the ends were found.
+    ``trace`` is called with the windows that narrowed them.
     """
     above, below = Side.upper(model, known, guess), Side.lower(model, known, guess)
     stop = Event()

@@ -27,11 +27,11 @@ UNIT = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * UNIT
 
 SECONDS = 60.0
-"""Of the search where no limit is given."""
+"""Time for the search when no limit is given."""
 
 PROOF_ROOM = 1e-9
-"""Ends with a proof are stated this much further out, and times the largest coupling or field:
-whoever checks it rounds in other places."""
+"""Ends with a proof are moved outwards by this, times the largest coupling or field: the checker
+rounds differently."""
 
 
 @dataclass(frozen=True, eq=False)

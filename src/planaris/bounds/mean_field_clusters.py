@@ -122,9 +122,7 @@ def make_core(model: IsingModel, spins: LongArray, members: LongArray, rim: Bool
     return EliminatedCore(spins, part, order)
 
 
-def planar_clusters(
-    model: IsingModel, width: int, *, seconds: float = SEARCH_SECONDS
-) -> list[LongArray]:
+def planar_clusters(model: IsingModel, width: int) -> list[LongArray]:
     """Partition the spins into one planar core, as large as found, and small ones.
 
     The core grows from a spin, breadth first, by all that leave it planar together with a bias
@@ -136,7 +134,7 @@ def planar_clusters(
     """
     n, (u, v) = model.num_spins, model.edges.T
     out = np.ones(n, dtype=bool)
-    budget = UNLIMITED.within(seconds)
+    budget = UNLIMITED.within(SEARCH_SECONDS)
     left = breadth_first_order(n, model.edges).astype(np.int64)
     while len(left):
         _take_in(model, out, left, budget)

@@ -20,12 +20,12 @@ from planaris.subgraphs.covers import Cover
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 LEAST_WEIGHT = 1e-4
-"""Of a copy of a shared spin."""
+"""Smallest weight of a copy of a shared spin."""
 
 LARGEST_LOGIT = 30.0
 
 LEAST_LENGTH, LONGER = 0.1, 1.3
-"""Steps of probabilities are at least so long, and longer by this factor after one that gained."""
+"""Smallest step of the probabilities, and the factor by which steps grow after a gain."""
 
 CONVERGED = 1e-7
 """Gain of a step, per spin, below which a search stops."""
@@ -133,12 +133,12 @@ class HolderSearch:
         by_logits = np.where(self.free, weights * (by_weight - average), 0.0)
         return total, np.concatenate([by_y, by_z, by_logits])
 
-    def minimise(self, max_evaluations: int, budget: Budget, tolerance: float = CONVERGED) -> bool:
+    def minimise(self, max_evaluations: int, budget: Budget) -> bool:
         """Run L-BFGS from the best point; return True unless time ran out."""
         from scipy import optimize
         from threadpoolctl import threadpool_limits
 
-        least = tolerance * self.cover.model.num_spins
+        least = CONVERGED * self.cover.model.num_spins
         last: list[float] = []
 
         def after(_: Any) -> None:

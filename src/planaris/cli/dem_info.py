@@ -1,4 +1,4 @@
-"""What ``planaris info`` says of a detector error model."""
+"""Facts about a detector error model for ``planaris info``."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from planaris.result import Flow, GroundState, Proof
 from planaris.typing import FloatArray
 
 LATE = "the minimum cut was not found"
-"""What a passed deadline means here."""
+"""Message of the error on timeout."""
 
 
 @dataclass(frozen=True, eq=False)

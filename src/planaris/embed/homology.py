@@ -17,7 +17,7 @@ from planaris.kernels import graph as kernel
 from planaris.typing import Int8Array, IntArray
 
 MAX_BYTES = 2**30
-"""Of all sign structures together."""
+"""Largest size of all sign structures together."""
 
 
 def homology_cycles(embedding: Embedding) -> list[IntArray]:

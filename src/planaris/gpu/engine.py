@@ -214,7 +214,7 @@ class Engine:
             self.budget.poll(1.0 - t / (len(steps) + 1))
 
     def backward(self, alpha: Table, beta: Table, step: Step, told: Told) -> None:
-        """Turn beta after a step into beta before it, and note what alpha tells about it."""
+        """Turn beta after a step into beta before it, and add what follows for marginals."""
         p, ops = self.program, slice(step.first, step.last)
         factor = self._rescale(beta)
         before: float = beta.high

@@ -20,11 +20,11 @@ BLOCKS = 3
 """Blocks that share a multiprocessor."""
 
 SHARE = 0.8
-"""Of the memory that is free, which a batch may take."""
+"""Share of the free memory that a batch may take."""
 
 EPS = 2.0**-52
 SINGLE_TO_DOUBLE = 2.0**-29
-"""Of the rounding of single and double precision."""
+"""Ratio of the rounding errors of double and single precision."""
 
 
 class FrontKernels(Protocol):

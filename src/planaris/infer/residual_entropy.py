@@ -20,7 +20,7 @@ COLD = ((20.0, 40.0), (6.0, 12.0))
 The second pair is for surfaces, where sums of colder models cancel."""
 
 MOST_LEFT = 1e-9
-"""What excited states may contribute to the logarithm of a number of ground states."""
+"""Largest contribution of excited states to the logarithm of a number of ground states."""
 
 
 def ground_state_entropy(
@@ -72,7 +72,7 @@ def ground_state_entropy(
 def _count_ground_states(
     bare: IsingModel, lowest: GroundState, pair: tuple[float, float], budget: Budget
 ) -> float | None:
-    """Return the entropy of ground states from two temperatures; None if that cannot tell it."""
+    """Return the entropy of ground states from two temperatures; None if they do not suffice."""
     excesses = []
     for b in pair:
         found = log_partition(share_structure(bare, b), time_limit=budget)

@@ -32,10 +32,10 @@ from planaris.show import one_line
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
 FIRST_CHANGE = 2.0**-6
-"""Of real couplings, in units of their median size."""
+"""First change of real couplings, in units of their median size."""
 
 FALL = 2.0**-4
-"""Of the change, when it preferred a state that is no ground state."""
+"""Factor of the change after it preferred an excited state."""
 
 
 @dataclass(frozen=True, eq=False)

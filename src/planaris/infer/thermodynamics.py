@@ -32,13 +32,13 @@ STEP = 2.0**-8
 """Relative step in β of the differences that give the specific heat."""
 
 NARROW = 1e-3
-"""Width of log Z per spin whose slopes say more than an estimate does."""
+"""Width of log Z per spin below which slopes bound the energy better than it is estimated."""
 
 ROUNDED = 2.0**-50
 """Relative error of a few operations, and of couplings that were multiplied by β."""
 
 EXACT_ENERGY = 1e-6
-"""Error of the energy, of all that it can be, below which it counts as exact."""
+"""Error of the energy, relative to its range, below which it counts as exact."""
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ def _enclosed_energy(
 ) -> tuple[FloatArray, FloatArray]:
     """Enclose ⟨E⟩ = -d log Z / dβ by slopes between intervals: log Z is convex in β."""
     count, most = len(beta), _range(model)
-    # What log Z of couplings that were multiplied by β, and rounded, says of those that were not.
+    # Bound on the change of log Z by rounding couplings that were multiplied by β.
     lower, upper = lower - ROUNDED * beta * most, upper + ROUNDED * beta * most
     if isinstance(model, IsingModel) or not model.has_zeros:  # all states are known at β = 0
         labels = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities

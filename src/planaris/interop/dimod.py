@@ -28,6 +28,9 @@ Positions = Mapping[Hashable, tuple[float, float]]
 
 EPSILON = float(np.finfo(np.float64).eps)
 
+MOST_SHOWN = 9
+"""Interactions that a message lists."""
+
 NEGLIGIBLE = 1e-9
 """How far log weights may be off in a distribution whose samples count as exact."""
 
@@ -364,6 +367,6 @@ def _in_labels(refusal: NotPlanarError, bqm: Any) -> NotPlanarError:
     return NotPlanarError(msg, interactions=interactions, **refusal.evidence)
 
 
-def _shortened(interactions: list[tuple[Any, ...]], most: int = 9) -> str:
-    shown = ", ".join(map(str, interactions[:most]))
-    return shown if len(interactions) <= most else f"{shown}, …"
+def _shortened(interactions: list[tuple[Any, ...]]) -> str:
+    shown = ", ".join(map(str, interactions[:MOST_SHOWN]))
+    return shown if len(interactions) <= MOST_SHOWN else f"{shown}, …"

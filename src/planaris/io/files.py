@@ -21,9 +21,9 @@ Source: TypeAlias = str | os.PathLike[str] | IO[Any]
 """A path, ``"-"`` for standard input or output, or an open stream."""
 
 MAX_BYTES = 2**32
-"""More than this does not come out of a compressed file."""
+"""Largest size of a decompressed file."""
 MAX_RATIO, FREE_BYTES = 200, 2**21
-"""Nor more than so many bytes per byte of the file, beyond the first 2 MiB."""
+"""Largest ratio of decompression, and bytes that do not count for it."""
 
 CHUNK_BYTES = 2**20
 

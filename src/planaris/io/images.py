@@ -21,7 +21,8 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 MAX_PIXELS = 100_000_000
 """Larger images are refused before they are decoded."""
 BYTES_PER_PIXEL = 40
-"""As decoded, as colours, as bytes and as numbers; those that do not fit are refused as well."""
+"""Memory for the decoded image, its colours, its bytes and its numbers; images without room for it
+are refused."""
 
 
 def read_image(

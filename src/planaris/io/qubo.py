@@ -31,7 +31,7 @@ from planaris.typing import FloatArray
 FORMATS = ("coo", "qubo", "bq")
 NOTE = "energy = objective + offset"
 NOTED_OFFSET = re.compile(rb"^[c#] offset=(\S+): " + re.escape(NOTE.encode()) + rb"\r?$", re.M)
-"""The comment of :func:`write_qubo`; what others say of an offset in theirs is not known."""
+"""The comment of :func:`write_qubo`. There is no standard for offsets in comments."""
 
 
 def read_coo(source: Source, *, vartype: str | None = None) -> IsingModel:

@@ -82,7 +82,6 @@ def frontier_sum(
     *,
     marginals: bool,
     spare: int,
-    wide: bool = False,
     widen: bool = True,
     budget: Budget | None = None,
 ) -> tuple[float, float, FloatArray, FloatArray, bool]:
@@ -91,7 +90,7 @@ def frontier_sum(
     Entries get exponents of their own, and tables twice the size, where they would underflow.
     Without ``widen`` that is a ``FloatingPointError``.
     """
-    found = _core.frontier_sum(*arrays, layout, marginals, wide, widen, spare, *team(budget))
+    found = _core.frontier_sum(*arrays, layout, marginals, False, widen, spare, *team(budget))
     if found.underflowed:
         msg = "entries of the table underflow"
         raise FloatingPointError(msg)
@@ -161,7 +160,7 @@ def narrow_by_windows(
     """Return narrower ends of a model without negative couplings, and whether time was left.
 
     ``guess`` of every P(s_v = +1) says which spins are held; the ends hold whatever it is.
-    ``trace`` is told how they were found.
+    ``trace`` is called with the windows that narrowed them.
     """
     lengths = (sizes.core, sizes.across, sizes.spins, sizes.max_bits)
     given = (edges, couplings, fields, *ends, guess, *lengths, *sizes[4:])
@@ -190,8 +189,7 @@ def frontier_sample(
     seed: int,
     *,
     spare: int,
-    wide: bool = False,
     budget: Budget | None = None,
 ) -> Int8Array:
     """Return labels of independent samples, flat; empty if infeasible."""
-    return _core.frontier_sample(*arrays, layout, num_samples, seed, wide, spare, *team(budget))
+    return _core.frontier_sample(*arrays, layout, num_samples, seed, False, spare, *team(budget))

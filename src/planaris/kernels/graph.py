@@ -1,6 +1,6 @@
 """Structure of graphs, compiled: components, blocks, planarity, rotation systems, faces.
 
-What takes no budget looks at the clock of the one that is set for structure
+Functions without a budget check the deadline that is set for structure
 (:meth:`planaris.budget.Budget.for_structure`).
 """
 

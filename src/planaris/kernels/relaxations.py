@@ -214,7 +214,7 @@ def improve_spins(
 # -- sparse symmetric matrices ---------------------------------------------------------------
 
 BYTES_PER_ENTRY = 12
-"""Of the factor of a sparse matrix."""
+"""Memory per entry of the factor of a sparse matrix."""
 
 
 def least_degree_order(

@@ -1,4 +1,4 @@
-"""What the pixels of an image say about a mask: features of nodes and edges of a grid CRF."""
+"""Features of the pixels and edges of an image, for grid CRFs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ImageFeatures = Callable[[FloatArray], FloatArray]
 """Takes an image (H, W) or (H, W, C), returns one row of features per pixel: (H, W, k)."""
 
 PLACES = 6
-"""Bumps per side that say where a pixel is."""
+"""Bumps per side, which encode the place of a pixel."""
 
 DIRECTIONS = 8
 """Directions of the gradient that are told apart."""
 
 
 def pixel_features(image: FloatArray) -> FloatArray:
-    """Return what a pixel tells about itself: grey levels, texture and place.
+    """Return the features of every pixel: grey levels, texture and place.
 
     A constant; grey level and local mean, each with its square; local contrast at two scales;
     place and its squares and product; and the products of grey level and place.

@@ -96,7 +96,7 @@ class Instance:
         return TiedGraph(n, edges, ties=self.ties, opposite=self.opposite, positions=positions)
 
     def key(self) -> tuple[Any, ...]:
-        """Return what tells graphs apart: equal keys may share a plan."""
+        """Return a key of the graph: instances with equal keys may share a plan."""
         arrays = (self.edges, self.ties, self.opposite, self.field_spins)
         return (self.num_spins, *(None if a is None else a.tobytes() for a in arrays))
 

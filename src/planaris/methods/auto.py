@@ -43,32 +43,36 @@ from planaris.sampling import sample as sample_from_the_past
 from planaris.typing import Array
 
 QUICK_SECONDS = 0.5
-"""Eliminations estimated to take less are run first; before longer ones, branch and cut is."""
+"""Eliminations estimated to take less are run first. Before longer ones, branch and cut is
+tried."""
 
 LOOK_SECONDS = 0.1
-"""Spent on a search over labels before an elimination order is looked for."""
+"""Time for a search over labels before an elimination order is looked for."""
 
 LOOK_PER_ENTRY = 5e-7
-"""More of that, for every entry of the tables."""
+"""Additional time of that search per entry of the tables."""
 
 LABEL_ENDS = (0.4, 0.05)
-"""Of the time, what ends of labels may take at most, and is kept for them beside their estimate."""
+"""Largest share of the time for ends of marginals of labels, and the share kept for them after the
+estimate."""
 
 FEW_HANDLES = 2
-"""Surfaces of this genus or less are searched for all of the time."""
+"""On surfaces of at most this genus the search may take all of the time."""
 
 WARM_SHARE = 0.3
-"""Of the time, for the ground state of a cold surface; most of the rest is for warmer ones."""
+"""Share of the time for the ground state of a cold surface; most of the rest is for warmer
+models."""
 
 GOOD_WIDTH = 1e-3
-"""Width per spin of an interval that is not looked at again."""
+"""Width per spin of an interval that is not narrowed any further."""
 
 ELIMINATION_SECONDS = 10.0
 """Longest elimination that is preferred to a long branch and cut."""
 
 
 SHARPER_SECONDS = 20.0
-"""Longest elimination that is preferred to couplings that lose digits (:meth:`IsingForm.blurs`)."""
+"""Longest elimination that is preferred to a conversion in which couplings lose digits
+(:meth:`IsingForm.blurs`)."""
 
 
 def _ising_form(mrf: MarkovRandomField, verb: Verb, budget: Budget) -> IsingForm | None:
@@ -105,7 +109,7 @@ def _ground_state(asked: Question) -> GroundState:
 
 
 def _ground_state_of_labels(mrf: MarkovRandomField, budget: Budget) -> GroundState:
-    """Search first: most models reduce to little. Eliminate what that would take longer for.
+    """Search first, as most models reduce to small ones; eliminate where that is quicker.
 
     Narrow models are eliminated at once, unless a proof is asked for: only the search has one.
     """
@@ -146,7 +150,7 @@ def _ground_state_of_part(part: Part, budget: Budget) -> GroundState:
 
 
 def _on_surface(part: Part, surface: Embedding, budget: Budget) -> GroundState:
-    """Search on a surface; other methods have a try in half of the time, unless it is a torus."""
+    """Search on a surface, for half of the time where its genus is large; others follow."""
     limited = budget.or_within(PATIENCE_SECONDS)
     share = limited if surface.genus <= FEW_HANDLES else limited.share(0.5)
     return relax.surface_ground_state(part.model, surface, time_limit=share)
@@ -183,7 +187,7 @@ def _ground_state_without_surface(part: Part, budget: Budget) -> GroundState:
         return _branch_and_cut(part.model, budget)
     bounded = None
     if plan.seconds > QUICK_SECONDS:
-        # Weakly frustrated models are cut in no time; no longer than the elimination would take.
+        # Branch and cut is quick on weakly frustrated models; it gets the time of the elimination.
         bounded = _branch_and_cut(part.model, budget.share(0.5).within(plan.seconds))
         if bounded.exact:
             return bounded
@@ -364,7 +368,7 @@ def _marginals_of_part(part: Part, budget: Budget) -> Marginals:
 
 
 def _eliminate_in_time(model: Model, budget: Budget) -> Marginals:
-    """Return marginals by elimination; what would take longer than there is time is not begun."""
+    """Return marginals by elimination; raise at once if it would take longer than the time left."""
     with budget.required("no elimination order was found"):
         plan = treewidth.plan_elimination(model, task="marginals", time_limit=budget)
     if plan.complete and plan.seconds > budget.remaining():

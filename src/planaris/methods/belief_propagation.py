@@ -31,7 +31,7 @@ ANSWER_SECONDS = 2e-7
 """Per edge, for the value and the marginals of messages: time reserved while they are passed."""
 
 BLOCK = 2**14
-"""Edges between two looks at the clock."""
+"""Edges between two checks of the deadline."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 

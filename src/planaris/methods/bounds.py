@@ -19,10 +19,10 @@ from planaris.result import LogPartition, Marginals
 from planaris.typing import FloatArray
 
 SHARE = 0.4
-"""Of the time for an interval, spent on the ground state of a cold model."""
+"""Share of the time of an interval for the ground state of a cold model."""
 
 LEAST_SECONDS = 0.25
-"""With less time than this, ground states are not looked for."""
+"""With less time than this, no ground state is computed."""
 
 
 def with_ground_state(
@@ -44,7 +44,7 @@ def with_ground_state(
 
 
 PATIENCE_SECONDS = 60.0
-"""Spent on relaxations of what no exact method fits, when no time limit is given."""
+"""Time for relaxations of models that no exact method fits, when no time limit is given."""
 
 Bound = Callable[[Model, Budget], LogPartition]
 
@@ -118,17 +118,23 @@ def _needs_pairs(model: Model, budget: Budget) -> str | None:
     return None
 
 
+def _needs_weights(model: Model, budget: Budget) -> str | None:
+    if isinstance(model, MarkovRandomField) and model.has_zeros:
+        return "it has zeros"
+    return _needs_pairs(model, budget)
+
+
 def _bound(
     name: str,
     solve: Bound,
     takes: Takes = "spins",
     *,
-    fits: Callable[[Model, Budget], str | None] = lambda model, budget: None,
+    refusal: Callable[[Model, Budget], str | None] = lambda model, budget: None,
     slow_on: str = "any",
     energies: Callable[..., Any] | None = None,
 ) -> Method:
     def estimate(asked: Question) -> Marginals:
-        reason = fits(asked.model, asked.budget)
+        reason = refusal(asked.model, asked.budget)
         if reason is not None:
             msg = f"`method={name!r}` does not fit this model: {reason}"
             raise MethodError(msg)
@@ -146,7 +152,7 @@ def _bound(
             lambda asked: energies(asked.model, time_limit=asked.budget), "interval"
         )
         purpose = "bounds log Z and the energy of ground states, and estimates marginals"
-    return Method(name, purpose, tasks, fits=fits, slow_on=slow_on)
+    return Method(name, purpose, tasks, refusal=refusal, slow_on=slow_on)
 
 
 def _limited(solve: Callable[..., LogPartition]) -> Bound:
@@ -155,18 +161,18 @@ def _limited(solve: Callable[..., LogPartition]) -> Bound:
 
 METHODS = [
     _bound("interval", interval, "spins first"),
-    _bound("trw", _limited(bounds.trw), "spins first", fits=_needs_pairs),
-    _bound("mean-field", _limited(bounds.mean_field), "spins first", fits=_needs_pairs),
+    _bound("trw", _limited(bounds.trw), "spins first", refusal=_needs_pairs),
+    _bound("mean-field", _limited(bounds.mean_field), "spins first", refusal=_needs_weights),
     _bound(
         "pdc",
         _limited(bounds.pdc),
         "spins first",
-        fits=_needs_pairs,
+        refusal=_needs_pairs,
         energies=bounds.map_bound,
     ),
     _bound("planar+tree", _limited(bounds.planar_and_trees)),
-    _bound("trw+cycle", _limited(bounds.trw_over_cycles), "spins first", fits=_needs_pairs),
+    _bound("trw+cycle", _limited(bounds.trw_over_cycles), "spins first", refusal=_needs_pairs),
     _bound(
-        "logdet", _limited(bounds.logdet), "spins first", fits=_needs_pairs, slow_on="small cube"
+        "logdet", _limited(bounds.logdet), "spins first", refusal=_needs_pairs, slow_on="small cube"
     ),
 ]

@@ -102,7 +102,7 @@ def _require_weight(best: float) -> None:
         raise InfeasibleError(msg)
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
+def _refusal(model: Model, budget: Budget) -> str | None:
     count = num_variables(model)
     return None if count <= MAX_SPINS else f"{count} variables have too many states to list"
 
@@ -137,7 +137,7 @@ METHODS = [
             "marginals": _task(lambda a: all_marginals(a.model, a.budget)),
             "sample": _task(draw_states),
         },
-        fits=_fits,
+        refusal=_refusal,
         slow_on="none",
     )
 ]

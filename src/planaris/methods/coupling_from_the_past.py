@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planaris import cuts, sampling
 from planaris.budget import Budget
-from planaris.methods.registry import Method, Model, Question, Task
+from planaris.methods.registry import Method, Question, Task
 from planaris.models import IsingModel
 from planaris.typing import Int8Array
 
@@ -13,9 +13,8 @@ def _sample(asked: Question) -> Int8Array:
     return sampling.sample(asked.model, asked.num_samples, asked.rng, time_limit=asked.budget)
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
-    frustrated = isinstance(model, IsingModel) and not cuts.is_submodular(model)
-    return "it has a frustrated cycle" if frustrated else None
+def _refusal(model: IsingModel, budget: Budget) -> str | None:
+    return None if cuts.is_submodular(model) else "it has a frustrated cycle"
 
 
 METHODS = [
@@ -23,7 +22,7 @@ METHODS = [
         "coupling-from-the-past",
         "draws exact samples of models without frustrated cycles",
         {"sample": Task(_sample, "exact")},
-        fits=_fits,
+        refusal=_refusal,
         slow_on="ferromagnet",
     )
 ]

@@ -13,36 +13,38 @@ from planaris.models import IsingModel
 from planaris.result import Marginals
 
 ENDS_SHARE = 0.4
-"""Of the time that is then left, for ends of marginals."""
+"""Share of the time that is left after the estimate, for ends of marginals."""
 
 MOST_ENDS = 0.85
-"""Of the time, for ends that narrow with it and need it."""
+"""Share of the time for ends that narrow slowly."""
 
 FIRST_ENDS = 0.35
-"""The part of the time after which that is decided: they do if they are"""
+"""Share of the time after which ends count as slow, if their mean width is then between `FINE_ENDS`
+and `POOR_ENDS`."""
 
 POOR_ENDS = 0.3
-"""closer than this in the mean,"""
+"""Mean width above which ends say too little to go on with them."""
 
 FINE_ENDS = 0.02
-"""but not yet this close; nor were they"""
+"""Mean width below which ends are narrow enough."""
 
 GOOD_ENDS = 0.05
-"""this close after"""
+"""The same in the first part of the time, see `SOON`."""
 
 SOON = 0.15
-"""this part of the time."""
+"""Share of the time in which `GOOD_ENDS` counts instead of `FINE_ENDS`."""
 
 LATE = 0.3
-"""Where less of the time is left after that, log Z has all of it."""
+"""If less than this share of the time is left after slow ends, log Z gets all of it."""
 
 
 def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
     """Return estimates between ends, marked as such, with the interval for log Z.
 
-    Ends that narrow with time come first. Where they are good soon, or say little after a while,
-    the rest is shared with a tensor network. Else most of it is theirs, and the estimate is in
-    their middle: couplings are strong, and tensor networks take long there.
+    Ends that narrow with time are computed first. If they are narrow soon, or still wide after a
+    while, the rest of the time is shared with a tensor network. Otherwise couplings are strong,
+    and a tensor network would take long: the ends get most of the time, and the estimate is the
+    middle of them.
     """
     search, whole = EndsSearch(model, prove=budget.prove), budget.remaining()
     guess = None
@@ -66,21 +68,21 @@ def enclosed_marginals(model: IsingModel, budget: Budget) -> Marginals:
 
 
 def _are_slow(search: EndsSearch, budget: Budget) -> bool:
-    """Narrow ends until they are good or hopeless; return whether they took most of the time."""
+    """Narrow ends until they are narrow or hopeless; return whether they are slow."""
     first, most, slow = budget.share(FIRST_ENDS), budget.share(MOST_ENDS), False
     soon = budget.share(SOON)
 
     def enough(mean: float) -> bool:
         nonlocal slow
         if mean <= (FINE_ENDS if soon.expired() else GOOD_ENDS):
-            slow = slow or first.expired()  # within a long round
+            slow = slow or first.expired()  # a long round ended late
             return True
         if not slow and first.expired():
             slow = mean < POOR_ENDS
             return not slow
         return False
 
-    search.run(first, lambda _: True)  # one round: of large models that is all
+    search.run(first, lambda _: True)  # one round, which may take longer on large models
     if not first.expired():
         search.run(most, enough)
     return slow

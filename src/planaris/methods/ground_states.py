@@ -6,19 +6,13 @@ from collections.abc import Callable
 
 from planaris import cuts, relax
 from planaris.budget import Budget
-from planaris.errors import MethodError
-from planaris.methods.registry import Method, Model, Task
-from planaris.models import MarkovRandomField
-from planaris.models.convert import IsingForm
+from planaris.methods.registry import Method, Task
+from planaris.models import IsingModel
 from planaris.result import GroundState
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
-    try:
-        ising = IsingForm.apply(model).model if isinstance(model, MarkovRandomField) else model
-    except MethodError as reason:
-        return str(reason)
-    return None if cuts.is_submodular(ising) else "it has a frustrated cycle"
+def _refusal(model: IsingModel, budget: Budget) -> str | None:
+    return None if cuts.is_submodular(model) else "it has a frustrated cycle"
 
 
 def _relaxation(name: str, purpose: str, solve: Callable[..., GroundState]) -> Method:
@@ -35,7 +29,7 @@ METHODS = [
                 lambda asked: cuts.graph_cut(asked.model, time_limit=asked.budget), "exact"
             )
         },
-        fits=_fits,
+        refusal=_refusal,
         slow_on="none",
     ),
     Method(

@@ -7,11 +7,10 @@ import numpy as np
 from planaris import treewidth
 from planaris.bounds.best_interval import out_of_time
 from planaris.budget import Budget
-from planaris.errors import MethodError, NotPlanarError, PrecisionError
-from planaris.methods.registry import Method, Model, Question, Task
+from planaris.errors import NotPlanarError, PrecisionError
+from planaris.methods.registry import Method, Question, Task
 from planaris.methods.treewidth import fitting_elimination
 from planaris.models import IsingModel, bias2fields
-from planaris.models.convert import IsingForm
 from planaris.reductions.correlations import correlations_with_bias
 from planaris.reductions.parts import (
     Part,
@@ -83,10 +82,10 @@ def _sample(asked: Question) -> Int8Array:
     return join_samples(split, found, size, rng)
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
+def _refusal(model: IsingModel, budget: Budget) -> str | None:
     try:
-        all_planar(model if isinstance(model, IsingModel) else IsingForm.apply(model).model)
-    except (MethodError, NotPlanarError) as reason:
+        all_planar(model)
+    except NotPlanarError as reason:
         return str(reason)
     return None
 
@@ -101,7 +100,7 @@ METHODS = [
             "marginals": Task(_marginals, "exact"),
             "sample": Task(_sample, "exact"),
         },
-        fits=_fits,
+        refusal=_refusal,
         slow_on="plane",
     )
 ]

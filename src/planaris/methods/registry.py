@@ -20,6 +20,7 @@ from planaris.budget import UNLIMITED, Budget
 from planaris.embed import Embedding
 from planaris.errors import MethodError
 from planaris.models import IsingModel, MarkovRandomField
+from planaris.models.convert import IsingForm
 
 Model = IsingModel | MarkovRandomField
 
@@ -28,15 +29,16 @@ Verb = Literal["ground_state", "log_partition", "marginals", "sample"]
 VERBS: tuple[Verb, ...] = ("ground_state", "log_partition", "marginals", "sample")
 
 Promise = Literal["exact", "interval", "estimate"]
-"""The right answer, ends that contain it, or neither."""
+"""What a task returns: the exact answer, an interval that contains it, or neither."""
 
 Takes = Literal["spins", "spins first", "labels"]
-"""Ising models only; those or, where a model is none, labels; or any model as it is."""
+"""Ising models only; Ising models, or labels where a Markov random field is not one; or any model
+directly."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a verb is asked: a model, and what comes with it."""
+    """The arguments of a verb."""
 
     model: Any
     budget: Budget = UNLIMITED
@@ -85,8 +87,8 @@ class Method:
         What it does, as the end of a sentence: "is exact on planar models".
     tasks : mapping
         The verbs it has, each a :class:`Task`.
-    fits : callable
-        ``fits(model, budget)`` returns None, or the reason why the method refuses the model.
+    refusal : callable
+        Returns the reason why the method refuses a model that its tasks take, or None.
     slow_on : str
         A model of :mod:`planaris.selftest` on which it takes longer than tests of limits allow.
     """
@@ -94,8 +96,18 @@ class Method:
     name: str
     purpose: str
     tasks: Mapping[Verb, Task]
-    fits: Callable[[Model, Budget], str | None] = field(default=lambda model, budget: None)
+    refusal: Callable[[Any, Budget], str | None] = field(default=lambda model, budget: None)
     slow_on: str = "any"
+
+    def fits(self, model: Model, budget: Budget) -> str | None:
+        """Return None if the method takes a model, or else the reason why not."""
+        in_spins = {task.takes for task in self.tasks.values()} == {"spins"}
+        if in_spins and isinstance(model, MarkovRandomField):
+            try:
+                model = IsingForm.apply(model).model
+            except MethodError as reason:
+                return str(reason)
+        return self.refusal(model, budget)
 
 
 @cache

@@ -15,10 +15,9 @@ from planaris.embed import (
     embedding_with_handles,
 )
 from planaris.errors import MethodError, PrecisionError, TooLargeError
-from planaris.methods.registry import Method, Model, Question, Task
+from planaris.methods.registry import Method, Question, Task
 from planaris.models import IsingModel
 from planaris.models.base import once_per_model
-from planaris.models.convert import IsingForm
 from planaris.reductions.parts import Part, join_ground_states, split_model
 from planaris.relax import surface_ground_state
 from planaris.relax.trivial_bounds import trivial_ground_state
@@ -29,19 +28,19 @@ MAX_HANDLES = 16
 """Edges that may be taken out of a graph to make it planar; each takes a planarity test."""
 
 MAX_EDGES = 40_000
-"""Of graphs that are tested that often."""
+"""Largest graphs for which this is tried."""
 
 MAX_FIELDS = 64
-"""External fields, beyond which a bias spin needs too many handles for a try to pay."""
+"""External fields above which a bias spin would need too many handles."""
 
 LARGEST_COUPLINGS = (2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 14.0)
-"""The temperature is raised to where the largest coupling is one of these."""
+"""Largest couplings of the warmer models that are tried."""
 
 GOOD_WIDTH = 1e-10
 """Width per spin of an interval that is not narrowed any further."""
 
 LEAST_KEPT = 0.02
-"""Samples of a warmer model are drawn while this part of them is kept, at least."""
+"""Rejection sampling from a warmer model is given up when a smaller share is accepted."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -106,12 +105,8 @@ def _ground_state(asked: Question) -> GroundState:
     return join_ground_states(split, found, budget)
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
-    try:
-        ising = model if isinstance(model, IsingModel) else IsingForm.apply(model).model
-    except MethodError as reason:
-        return str(reason)
-    if all(surface_of_part(part) is not None for part in split_model(ising).parts):
+def _refusal(model: IsingModel, budget: Budget) -> str | None:
+    if all(surface_of_part(part) is not None for part in split_model(model).parts):
         return None
     return f"no embedding with at most {MAX_HANDLES} handles was found"
 
@@ -121,7 +116,7 @@ METHODS = [
         "surface",
         "finds ground states on surfaces of low genus",
         {"ground_state": Task(_ground_state, "interval")},
-        fits=_fits,
+        refusal=_refusal,
         slow_on="plane",
     )
 ]

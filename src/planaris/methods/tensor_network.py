@@ -23,19 +23,19 @@ from planaris.typing import Array
 NAME = "tensor-network"
 
 SHORT = 4.0
-"""A line of so many times the square root of the number of variables is short."""
+"""A line is short if it has at most this many times the square root of the number of variables."""
 
 ENCLOSING_SHARE = 0.6
-"""Of the time, for the interval around log Z; the rest is for an estimate inside it."""
+"""Share of the time for the interval around log Z; the rest is for an estimate inside it."""
 
 PROVING_SECONDS = 120.0
-"""For the proof of a tensor network, when no time limit is given."""
+"""Time for a proved tensor network when no time limit is given."""
 
 PROVING_SHARE = 0.6
-"""Of the time, for that proof."""
+"""Share of the time for a proved tensor network."""
 
 MISFITS = (MethodError, PrecisionError, TooLargeError, TimeLimitError)
-"""Why an estimate may fail to come."""
+"""Reasons for which there may be no estimate."""
 
 
 def short_sweep(model: Model, budget: Budget = UNLIMITED) -> tensor.Sweep | None:
@@ -61,7 +61,7 @@ def estimate_value(model: Model, budget: Budget) -> LogPartition | str:
 def improve_value(found: LogPartition, guess: LogPartition | str) -> LogPartition:
     """Return an interval with the estimate of a tensor network as its value.
 
-    An estimate outside the interval has failed: ``stats`` says so, and it is not used.
+    An estimate outside the interval is wrong: it is not used, but noted in ``stats``.
     """
     if isinstance(guess, str):
         stats = {**found.stats, "tensor_network": guess} if guess else found.stats
@@ -78,7 +78,7 @@ def improve_value(found: LogPartition, guess: LogPartition | str) -> LogPartitio
 def enclose(model: Model, budget: Budget) -> LogPartition:
     """Return an interval around log Z, with the estimate of a tensor network inside where one fits.
 
-    Where a proof is asked for, that of a tensor network has the first try: few others close.
+    Where a proof is asked for, a proved tensor network comes first: few other intervals close.
     """
     guess: LogPartition | str = ""
     if budget.prove:
@@ -154,7 +154,7 @@ def _sample(asked: Question) -> Array:
     return found.states
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
+def _refusal(model: Model, budget: Budget) -> str | None:
     if isinstance(model, MarkovRandomField) and not model.is_pairwise:
         return "it has factors of more than two variables"
     if short_sweep(model) is None:
@@ -171,6 +171,6 @@ METHODS = [
             "marginals": Task(_marginals, "estimate", "labels"),
             "sample": Task(_sample, "estimate", "labels"),
         },
-        fits=_fits,
+        refusal=_refusal,
     )
 ]

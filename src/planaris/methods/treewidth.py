@@ -17,13 +17,14 @@ FIRM_SECONDS = 600.0
 """Eliminations estimated to take longer are not begun unless a time limit allows them."""
 
 NARROW_SECONDS = 2e-3
-"""Models of labels that elimination is estimated to take less for are not searched first."""
+"""Models of labels with a quicker elimination than this are eliminated at once, without a
+search."""
 
 PLAN_SHARE = 0.3
-"""Of the time that is left, which the search for an elimination order may take."""
+"""Share of the time left that the search for an elimination order may take."""
 
 
-def _fits(model: Model, budget: Budget) -> str | None:
+def _refusal(model: Model, budget: Budget) -> str | None:
     if fitting_elimination(model, "log_partition", budget) is not None:
         return None
     return "its tables take more memory or time than there is"
@@ -53,7 +54,7 @@ METHODS = [
                 "labels",
             ),
         },
-        fits=_fits,
+        refusal=_refusal,
         slow_on="wide",
     )
 ]
@@ -81,7 +82,7 @@ def cheap_elimination(model: IsingModel, task: Purpose, budget: Budget) -> Elimi
 def narrow_elimination(
     mrf: MarkovRandomField, task: Purpose, budget: Budget
 ) -> EliminationPlan | None:
-    """Return a plan for a Markov random field that elimination takes next to no time for."""
+    """Return a plan for a Markov random field if elimination is very quick, or None."""
     n = mrf.num_variables
     extra = len(mrf.scopes) - mrf.num_factors - n + 1
     plan = _first_plan(mrf, task, n, extra, budget)
@@ -93,9 +94,9 @@ def narrow_elimination(
 def _first_plan(
     model: Model, task: Purpose, n: int, extra: int, budget: Budget
 ) -> EliminationPlan | None:
-    """Return the first plan found, for what may be narrow: n variables, so many edges too many.
+    """Return the first plan found for a model that may be narrow, without a search.
 
-    To search for a better one takes longer than other methods do.
+    ``n`` is the number of variables, ``extra`` that of edges beyond a spanning tree.
     """
     if (n > 2000 and extra > n // 20) or (n > 100 and extra > 0.9 * n):
         return None  # a strip of w rows has (1 - 1 / w) n edges too many for a tree

@@ -19,8 +19,9 @@ MAX_SPINS = 2**30
 
 
 def as_array(name: str, values: ArrayLike) -> Any:
-    """Return values as an array of whatever dtype; ragged and masked ones are refused."""
-    refuse_masked(name, values)
+    """Return values as an array of any dtype; refuse ragged and masked ones."""
+    if isinstance(values, np.ndarray) and type(values) is not np.ndarray:  # perhaps masked
+        refuse_masked(name, values)
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -29,7 +30,7 @@ def as_array(name: str, values: ArrayLike) -> Any:
 
 
 def as_real(name: str, values: ArrayLike) -> FloatArray:
-    """Return a float64 array of any shape; what is no real number is refused."""
+    """Return a float64 array of any shape; refuse entries that are not real numbers."""
     array = as_array(name, values)
     if array.dtype.kind not in "iufbO":
         msg = f"`{name}` must hold real numbers, got dtype {array.dtype}"
@@ -175,7 +176,7 @@ def merge_parallel_edges(edges: IntArray, couplings: FloatArray) -> tuple[IntArr
 def implied_num_spins(
     edges: ArrayLike, fields: FloatArray | None, positions: ArrayLike | None, labels: Any
 ) -> int:
-    """Return the number of spins that the other arguments speak of."""
+    """Return the number of spins that the other arguments imply."""
     if fields is not None and fields.ndim:
         return len(fields)
     for name, known in (("positions", positions), ("labels", labels)):

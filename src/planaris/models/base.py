@@ -37,13 +37,14 @@ BITS = 51
 """Partial sums of a slice stay below this many bits, so that none of them rounds."""
 
 RELATIVE = 1e-10
-"""Of the sum of the parameters, each counted at most as the scale of the model."""
+"""Energy tolerance relative to the sum of the parameters, each counted at most as the scale of the
+model."""
 
 SPLIT = 1e-10
-"""Sizes that differ by less than this, relatively, are a tie that was split on purpose."""
+"""Relative difference below which two sizes count as equal: a tie that was broken on purpose."""
 
 NEIGHBOURS = 100_000
-"""Entries of a model that are first compared with the next one only."""
+"""Number of entries of which neighbours are compared first, before all entries are sorted."""
 
 
 class ScaledModel:

@@ -73,6 +73,8 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
     from planaris.kernels.graph import connected_components
 
     require_ising(model)
+    if all_spins and model.fields.all():
+        return fields2bias(model)
     n, m = model.num_spins, model.num_edges
     joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)
     bias_edge = np.full(n, -1, dtype=np.int64)

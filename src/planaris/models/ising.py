@@ -322,7 +322,7 @@ class IsingModel(ScaledModel):
         >>> float(model.log_weight([1, 1, 1]))
         0.25
         """
-        s = as_array("states", states)
+        s = states if type(states) is np.ndarray else as_array("states", states)
         if s.shape[-1:] != (self.num_spins,):
             msg = (
                 f"`states` must have {self.num_spins} spins in the last dimension, "

@@ -193,7 +193,7 @@ class PairwiseView:
     cardinalities : numpy.ndarray
         Labels per variable, shape (n,).
     node_logs, node_offsets : numpy.ndarray
-        Log potentials of the variables, flat; zero where no factor speaks of the variable.
+        Log potentials of the variables, flat; zero where no factor has the variable.
     edges : numpy.ndarray
         Pairs ``u < v``, shape (m, 2), each once, in the order of their first factor.
     edge_logs, edge_offsets : numpy.ndarray

@@ -34,7 +34,7 @@ from planaris.result import GroundState, Proof, TJoinProof
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
 MARGIN = 1e-12
-"""Of Σ |J|: what rounding may do to the slack of an edge."""
+"""Rounding error of the slack of an edge, relative to Σ |J|."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""What the page may ask: each answer says what was found, how sure it is, and how long it took."""
+"""Answers to the requests of the page: results, what is proved of them, and the time taken."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def find_domain_wall(scene: Scene) -> Answer:
 def _one_wall(model: IsingModel, ground: Array, turned: Array, columns: int) -> Array:
     """Turn back every region that no side holds: in a ground state its border costs nothing.
 
-    What is left of the difference is one wall, where ties would have strewn in loops.
+    One wall is left of the difference; the loops that ties would add are gone.
     """
     spins = turned * (ground[0] * turned[0])
     column = np.arange(len(spins)) % columns
@@ -219,8 +219,8 @@ def find_marginals(scene: Scene, spin: int | None) -> Answer:
     """Return P(s_v = +1) of all spins and P(s_u = s_v) of all edges.
 
     Wide models with fields are estimated by tensor networks, with a stated error. Without fields
-    every spin is up half of the time, so ``spin`` is held up: what comes out is how far its word
-    reaches.
+    every spin is up half of the time, so ``spin`` is clamped up: the answer shows how far its
+    influence reaches.
     """
     model, held, nodes = scene.tempered.model, None, None
     if not model.has_fields and model.num_spins:

@@ -14,6 +14,9 @@ from planaris.play.scenes import MAX_SIDE, SCENE_FIELDS, Scene, build_scene
 
 Reply = tuple[int, dict[str, Any]]
 
+LONGEST = 400
+"""Characters of a message; the rest is cut off."""
+
 
 def respond(question: str, body: Any) -> Reply:
     """Answer one request; never raises.
@@ -52,15 +55,15 @@ def respond(question: str, body: Any) -> Reply:
     except PlanarisError as error:
         return 422, {"error": one_line(error)}
     except Exception as error:
-        traceback.print_exc()  # for whoever runs the page, never for who asks it
+        traceback.print_exc()  # for the operator of the page, not its users
         kind = type(error).__name__
         return 500, {"error": f"internal error ({kind})"}
 
 
-def one_line(error: BaseException, longest: int = 400) -> str:
+def one_line(error: BaseException) -> str:
     """Return what an error says, on one line that is not too long."""
     text = " ".join(str(error).split())
-    return text if len(text) <= longest else text[:longest] + "…"
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def to_json(value: Any) -> bytes:

@@ -106,7 +106,7 @@ class Part:
     def with_fields(self) -> tuple[IsingModel, Inverse | None]:
         """Return the part with its bias spin turned back into fields, and the way back.
 
-        Elimination wants it so: a bias spin is a neighbour of everything.
+        For elimination: a bias spin is a neighbour of all spins with fields, which widens tables.
         """
         if self.bias < 0:
             return self.model, None
@@ -129,7 +129,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A model without fields (they are joined to a bias spin, the last one) in its parts."""
+    """A model split into parts; external fields are couplings to a bias spin, the last one."""
 
     original: IsingModel
     bare: IsingModel
@@ -206,7 +206,7 @@ def _split(model: IsingModel) -> Split:
 def share_structure(
     model: IsingModel | MarkovRandomField, beta: float
 ) -> IsingModel | MarkovRandomField:
-    """Return ``model.at(beta)``; what was found out about its graph is found out once.
+    """Return ``model.at(beta)``, sharing the split and the plans of the model.
 
     >>> model = IsingModel([(0, 1), (1, 2), (2, 0)], 1.0)
     >>> scaled = share_structure(model, 0.5)
@@ -258,7 +258,7 @@ def _blocks(model: IsingModel, has_bias: bool, positions: FloatArray | None) -> 
         check_structure()
         part = _restrict(model, members, bias, positions)
         check_structure()
-        # The model is not planar: its only large block is to blame.
+        # The model is not planar, so its only large block is not.
         surface = None if len(large) == 1 else _embed(part.model)
         if surface is None:
             others.append(replace(part, embedding=_on_torus(part, model)))

@@ -21,7 +21,7 @@ from planaris.result import LogPartition
 from planaris.typing import ArrayLike, FloatArray, Int8Array
 
 DIGITS = 25
-"""Significant digits wanted unless told otherwise: beyond extended precision."""
+"""Default number of significant digits: beyond extended precision."""
 
 MAX_BITS = 2**17
 

@@ -22,10 +22,10 @@ ROUNDED = 1e-5
 """Part of a constant that counts as the size of energies, so that its rounding closes no gap."""
 
 POLLS = 64
-"""Factors between two looks at the clock."""
+"""Factors between two checks of the deadline."""
 
 ENTRIES = 200_000
-"""Entries of tables compared between two looks at the clock."""
+"""Entries of tables compared between two checks of the deadline."""
 
 MAX_ELIMINATION = 200_000
 """Most entries looked at to eliminate a variable between two others."""

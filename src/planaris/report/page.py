@@ -61,7 +61,7 @@ def render_page(
 
 
 def write_page(path: Path, html: str) -> None:
-    """Write a page; whoever looks meanwhile sees the old one or the new one."""
+    """Write a page atomically: readers see the old page or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_whole(path) as file:
         file.write(html.encode())

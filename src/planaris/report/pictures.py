@@ -1,4 +1,4 @@
-"""Pictures of plane models: what a picture says better than a table."""
+"""Pictures of plane models: states, traces of intervals, and legends."""
 
 from __future__ import annotations
 

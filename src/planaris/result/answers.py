@@ -80,7 +80,7 @@ class Pseudomarginals(NamedTuple):
     edges : numpy.ndarray, list of numpy.ndarray or None
         ``P(s_u = s_v)``, or a table per pair of variables; None where the bound has none.
     integrality : float
-        Share of the variables that are decided, where that says something.
+        Share of the variables that are integral, where that is known.
     """
 
     nodes: Tables

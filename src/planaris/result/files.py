@@ -12,7 +12,7 @@ import json
 import os
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,6 +31,9 @@ MAX_DEPTH = 8
 
 NUMBERS = ("energy", "value", "lower", "upper", "tolerance")
 TABLES = ("nodes", "edges", "nodes_lower", "nodes_upper", "edges_lower", "edges_upper")
+Saved = GroundState | LogPartition | Marginals | Proof
+"""What files hold."""
+
 ANSWERS: dict[type[Answer], str] = {
     GroundState: "ground-state",
     LogPartition: "log-partition",
@@ -67,12 +70,13 @@ def save_result(result: Any, path: str | os.PathLike[str]) -> None:
         file.write(text.encode())
 
 
-def load_result(path: str | os.PathLike[str]) -> Any:
+def load_result(path: str | os.PathLike[str]) -> Saved:
     """Read a result that :func:`save_result` wrote.
 
     Returns
     -------
-    GroundState, LogPartition, Marginals, NotPlanar or Plane
+    GroundState, LogPartition, Marginals or Proof
+        What was saved; of planarity a :class:`Plane` or :class:`NotPlanar`.
 
     Raises
     ------
@@ -125,13 +129,12 @@ def load_proof(path: str | os.PathLike[str]) -> Proof:
     """
     found = load_result(path)
     proof = found if isinstance(found, Proof) else found.certificate
-    if not isinstance(proof, Proof):
+    if proof is None:
         _refuse(path, "it holds no proof")
-    assert isinstance(proof, Proof), "refused otherwise"
     return proof
 
 
-def _refuse(path: Any, what: str) -> Any:
+def _refuse(path: Any, what: str) -> NoReturn:
     msg = f"{os.fspath(path)} is no result of planaris: {what}"
     raise FileFormatError(msg, path=os.fspath(path), line=None)
 
@@ -206,18 +209,20 @@ def _encode(value: Any) -> Any:
     return _number(value) if isinstance(value, np.floating | float) else None
 
 
-def _answer(body: dict[str, Any]) -> Any:
+def _answer(body: dict[str, Any]) -> Saved:
     answer = body["answer"]
     if set(body) != FIELDS.get(answer, set(body)):
         msg = f"{answer!r} must hold {', '.join(sorted(FIELDS[answer]))}, and nothing else"
         raise ValueError(msg)
-    proof = _decode(body["certificate"])
-    if isinstance(proof, list):
-        proof = PartProofs(proof)
+    decoded = _decode(body["certificate"])
+    proof: Proof | None = PartProofs(decoded) if isinstance(decoded, list) else decoded
     if answer == "planarity" and not isinstance(proof, Plane | NotPlanar):
         msg = "`certificate` must be of kind 'plane' or 'not-planar'"
         raise ValueError(msg)
     if answer in ("planarity", "proof"):
+        if proof is None:
+            msg = "`certificate` must be a proof"
+            raise ValueError(msg)
         return proof
     shared: dict[str, Any] = {
         "method": _is(body["method"], str),

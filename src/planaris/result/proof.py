@@ -1,4 +1,4 @@
-"""What every proof can do, whatever it proves and whoever found it: save, load, check, size."""
+"""The protocol of all proofs: save, load, check, size."""
 
 from __future__ import annotations
 

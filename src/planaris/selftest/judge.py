@@ -33,7 +33,7 @@ _UNIT = Fraction(1, 2**53)
 _ROUNDED = 1 + Fraction(1, 10**11)
 """Tolerances are sums of doubles."""
 _GRACE = Fraction(1, 10**11)
-"""Of probabilities: 1e-12 and the rounding of a recomputation."""
+"""Tolerance of probabilities: 1e-12 and the rounding of a recomputation."""
 
 
 def false_claim(truth: Truth, body: dict[str, Any], *, accepted: bool) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any
 from planaris.models import IsingModel, MarkovRandomField
 
 DIGITS = 60
-"""Of logarithms and probabilities."""
+"""Digits of logarithms and probabilities."""
 
 State = tuple[int, ...]
 

@@ -27,7 +27,7 @@ CHUNK = 20
 FILES_PER_TASK = 2000
 """Damaged files that a worker reads in turn: it needs proofs of every kind to damage."""
 EVERY = 20
-"""Of so many changes of a result that leaves are forged by, a round tries one."""
+"""A round tries one out of this many changes of leaves."""
 
 Tell = Callable[[float], None]
 """Called with the share of the time that has passed."""

@@ -32,7 +32,7 @@ from planaris.verify import check_result
 from planaris.verify.recompute.elimination import Recomputed, recompute
 
 REFUSALS = (MethodError, NotPlanarError, TooLargeError, TimeLimitError)
-"""What a method may say to a model that it is not for; estimates may also lack digits."""
+"""Errors by which a method may refuse a model; estimates may also lack digits."""
 
 GROSS = 1e-6
 """An estimate must not be off by more than it states and this, relative to log Z."""

@@ -28,10 +28,10 @@ Callback = Callable[[float], None]
 LEAST_LOGIT = -500.0
 
 MEMBERS_AT_ONCE = 2**18
-"""Edges of all subgraphs that are worked on between two looks at the clock."""
+"""Edges of all subgraphs that are worked on between two checks of the deadline."""
 
 LEAST_SHARE = 1e-6
-"""Weight of the subgraphs that hold an edge below which they say nothing about its coupling."""
+"""Weight of the subgraphs that hold an edge, below which their coupling of it is not used."""
 
 
 class _Converged(Exception):
@@ -139,7 +139,7 @@ class Decomposition:
         return sums
 
     def _parts(self, budget: Budget) -> Iterator[slice]:
-        """Yield parts of the members of all subgraphs; looks at the clock in between."""
+        """Yield parts of the members of all subgraphs; checks the deadline in between."""
         for first in range(0, len(self.pieces.edge), MEMBERS_AT_ONCE):
             if first:
                 budget.check()

@@ -14,13 +14,13 @@ from planaris.models.base import once_per_model
 from planaris.typing import BoolArray, LongArray
 
 MAX_BITS = 24
-"""Spins in the table of a piece, at most."""
+"""Most spins in the table of a piece."""
 
 LARGEST_COMPONENT = 12
-"""Spins that extra edges may connect for them to be one piece."""
+"""Most spins of a component of extra edges that becomes one piece."""
 
 LEAST_SHARE = 0.25
-"""Edges per spin from which a difference of numbers counts as a direction of a lattice."""
+"""Edges per spin from which a difference of spin numbers counts as a direction of a lattice."""
 
 
 @dataclass(frozen=True, eq=False)

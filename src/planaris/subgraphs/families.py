@@ -19,6 +19,9 @@ FAMILIES = ("auto", "lattice", "components", "planar")
 PLANARITY_BUDGET = 4_000_000
 """Edges tested for planarity per generated subgraph."""
 
+MOST_FORESTS, MOST_PARTITIONS = 256, 16
+"""Spanning forests, and partitions into clusters, after which edges may still be left over."""
+
 
 # -- lattices -------------------------------------------------------------------------------
 
@@ -203,7 +206,6 @@ def tree_family(
     bare: BiasModel,
     targets: LongArray | None = None,
     *,
-    most: int = 256,
     budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return spanning forests, each with all apex edges, that hold every target edge.
@@ -214,7 +216,7 @@ def tree_family(
     count = np.zeros(bare.num_edges)
     wanted = np.arange(bare.num_edges) if targets is None else targets
     scale = np.abs(bare.couplings) / max(float(np.abs(bare.couplings).max(initial=0.0)), 1e-300)
-    for _ in range(most):
+    for _ in range(MOST_FORESTS):
         budget.check()
         tree = spanning_forest(bare, -count + 0.5 * scale, budget)
         family.append(tree)
@@ -234,7 +236,6 @@ def cluster_family(
     width: int,
     rng: np.random.Generator,
     *,
-    most: int = 16,
     budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return subgraphs of treewidth about ``width`` with all apex edges, other edges covered.
@@ -253,7 +254,7 @@ def cluster_family(
     edges = np.ascontiguousarray(bare.edges[away])
     family: list[LongArray] = []
     count = np.zeros(bare.num_edges)
-    for _ in range(most):
+    for _ in range(MOST_PARTITIONS):
         # Clusters grow from the ends of edges that are not inside one yet.
         lacking = np.bincount(edges.ravel(), np.repeat(count[away] == 0, 2), bare.num_spins)
         roots = np.argsort(-lacking - rng.random(bare.num_spins), kind="stable")

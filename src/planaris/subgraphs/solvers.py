@@ -26,7 +26,7 @@ MAX_FRONTIER = 22
 """Spins in the table of a linear layout, at most."""
 
 SPINS_AT_ONCE = 2**17
-"""Spins of forests that are solved together, between looks at the clock."""
+"""Spins of forests that are solved together, between checks of the deadline."""
 
 MAX_ELIMINATION_SECONDS = 30.0
 """Estimated time of one elimination above which a subgraph is refused."""
@@ -231,7 +231,7 @@ class _Eliminated:
         model = IsingModel(self.edges, np.ones(len(self.edges)), num_spins=self.count)
         limits: Any = {"task": "marginals", "time_limit": budget}
         plans = [plan_elimination(model, search_seconds=0.05, **limits)]
-        # Bridges cost a layout nothing, but lure it away from the strip or cluster it is in.
+        # Bridges widen no layout, but a layout that follows them leaves the strip or cluster.
         budget.check()
         _, block, _ = biconnected_components(self.count, self.edges)
         inner = np.ascontiguousarray(self.edges[np.bincount(block, minlength=1)[block] > 1])

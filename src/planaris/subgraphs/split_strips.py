@@ -17,13 +17,13 @@ from planaris.subgraphs.split_edges import Splitter
 from planaris.typing import LongArray
 
 MOST_OPEN = 4
-"""Long edges inside a strip that may pass a column whole; others are cut twice."""
+"""Most long edges inside a strip that pass a column uncut; others are cut twice."""
 
 MOST_NEIGHBOURS = 8
-"""Neighbours of a spin that are still to go when it does, at most."""
+"""Most neighbours of a spin that are not eliminated before it."""
 
 STRONGER = 0.5
-"""By how much the outer couplings of an edge that is cut twice are larger than its own."""
+"""Increase of the outer couplings of an edge that is cut twice."""
 
 
 class SplitStrips:

@@ -31,17 +31,18 @@ QUAD_PIVOT = 1e-59
 """Smallest pivot of contractions in quads (sums of four doubles), for pivots below 1e-33."""
 
 COMPONENT_ERROR = 0.01
-"""Contractions in which no weight of a configuration was off by more are believed if they agree."""
+"""Largest error of the weight of a configuration at which contractions that agree are accepted."""
 
 LOCAL = 0.3
 """Probabilities are off by about so many times the last change of log Z, divided by the square root
 of the number of variables: .05 to 2 times on lattices of 16² to 256² with 2 to 4 labels."""
 
 MARGIN = 10.0
-"""The first marginals should be off by their tolerance divided by this, as they are estimated."""
+"""Factor by which the first marginals should be better than their tolerance, because their error is
+estimated."""
 
 MOST_SHARPENED = 20.0
-"""Largest factor by which pivots of that contraction are smaller than in its turn."""
+"""Largest factor by which the pivots of that contraction may be reduced."""
 
 _RELATIVE = {False: (0.5, 0.75), True: (0.8, 0.7)}
 # Contractions in turn scale by these powers, in doubles and in pairs or quads of them: an error

@@ -48,22 +48,22 @@ from planaris.typing import Array, FloatArray
 METHOD = "tensor-network"
 
 MAX_BOND = 128
-"""Largest bond dimension, unless another is asked for."""
+"""Default limit on the bond dimension."""
 
 SAFETY = 4.0
-"""An estimate is off by at most this many times the change of the last two, it is stated."""
+"""Stated error of an estimate, in units of the change between the last two contractions."""
 
 LARGEST_CHANGE = (0.1, 1e-6)
-"""Contractions whose log Z differ by more than both, the second per variable, are no estimates."""
+"""Changes of log Z, in all and per variable: a larger change than both is refused."""
 
 MARGINAL_TOLERANCE = 1e-9
-"""Largest change of a probability at which bonds have grown enough."""
+"""Largest change of a probability at which bonds stop growing."""
 
 LEAST_LEVELS = 3
-"""Contractions of the first levels are too coarse to be believed where they agree."""
+"""Contractions before agreement counts: the first ones are too coarse."""
 
 HISTORY = 0.6
-"""Part of the memory for the tensors of a contraction that are kept for the way back."""
+"""Share of the memory for tensors of a contraction that the way back needs."""
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -19,22 +19,23 @@ from planaris.tensor.network import Model, Network
 from planaris.typing import FloatArray, IntArray, LongArray
 
 DENSE = 200
-"""Graphs of so many variables or fewer have all eigenvectors computed."""
+"""Graphs of at most this many variables have all eigenvectors computed."""
 
 MOST_SPECTRAL = 5000
 """Most variables of a graph that is drawn by eigenvectors."""
 
 SPECTRAL_SECONDS = 4e-5
-"""Per variable, for the eigenvectors of a graph."""
+"""Estimated time per variable for the eigenvectors of a graph."""
 
 SHIFT = 1e-3
 """Added to the diagonal of Laplacians, which are singular."""
 
 THIN = 16
-"""A lattice that is so many times longer than wide has one direction only."""
+"""Ratio of the sides from which a lattice is crossed in one direction only."""
 
 ALIKE = 0.8
-"""Two orders whose ranks correlate by more, or by less than minus this, are one direction."""
+"""Correlation of the ranks of two orders, of either sign, from which they count as one
+direction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +395,7 @@ def _slow_modes(laplacian: csr_array, budget: Budget) -> FloatArray:
 
 
 def _shifted_inverse(laplacian: csr_array, budget: Budget) -> Callable[[FloatArray], FloatArray]:
-    """Return the solution of systems with the Laplacian plus a little; looks at the clock."""
+    """Return the solution of systems with the Laplacian plus a small shift; checks the deadline."""
     entries = laplacian.tocoo()
     rows, columns = (ends.astype(np.int64) for ends in entries.coords)
     values = entries.data + SHIFT * (rows == columns)

@@ -68,9 +68,10 @@ def log_partition(
     >>> round(log_partition(frustrated).value, 6)
     2.797846
     """
-    run = make_run(model, "log_partition", plan, time_limit, memory_limit, progress, device=device)
-    with run.timed() as budget:
-        total, _, _ = run.sum(budget, marginals=False)
+    budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
+    run = make_run(model, "log_partition", plan, budget, device)
+    with run.timed() as watched:
+        total, _, _ = run.sum(watched, marginals=False)
     return run.log_partition(total)
 
 
@@ -110,9 +111,10 @@ def marginals(
     >>> found.nodes.round(4).tolist(), found.edges.round(4).tolist()
     ([0.8808, 0.676], [0.7311])
     """
-    run = make_run(model, "marginals", plan, time_limit, memory_limit, progress, device=device)
-    with run.timed() as budget:
-        total, nodes, factors = run.sum(budget, marginals=True)
+    budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
+    run = make_run(model, "marginals", plan, budget, device)
+    with run.timed() as watched:
+        total, nodes, factors = run.sum(watched, marginals=True)
     if total.value == -math.inf:
         _refuse_infeasible("marginals")
     details: dict[str, Any] = {
@@ -180,9 +182,10 @@ def ground_state(
     >>> best.spins.tolist(), best.energy
     ([1, 1, -1], -3.5)
     """
-    run = make_run(model, "ground_state", plan, time_limit, memory_limit, progress, device=device)
-    with run.timed() as budget:
-        assignment, best = run.max(budget)
+    budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
+    run = make_run(model, "ground_state", plan, budget, device)
+    with run.timed() as watched:
+        assignment, best = run.max(watched)
     if best.value == -math.inf:
         _refuse_infeasible("most probable state")
     return run.ground_state(assignment, best)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget, ProgressOption, TimeLimit, readable
+from planaris.budget import Budget, readable
 from planaris.errors import PrecisionError, TooLargeError
 from planaris.gpu.device import find_device, free_bytes
 from planaris.gpu.engine import UnderflowError
@@ -35,22 +35,18 @@ class DeviceRun(Run):
         model: Model,
         task: Task,
         plan: EliminationPlan | None,
-        time_limit: TimeLimit,
-        memory_limit: int | None = None,
-        progress: ProgressOption = None,
-        *,
+        budget: Budget,
         device: Any,
     ) -> None:
         started = time.monotonic()
-        self.model, self.task = model, task
+        self.model, self.task, self.budget = model, task, budget
         self.device = find_device(device)
-        self.budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
         order = None if plan is None or plan.kind != "frontier" else plan.order
-        with self.budget.required("no elimination order was found"):
+        with budget.required("no elimination order was found"):
             self.plan = plan_elimination(
-                model, task=task, kind="frontier", order=order, time_limit=self.budget
+                model, task=task, kind="frontier", order=order, time_limit=budget
             )
-        limit = self.budget.memory_limit or free_bytes(self.device)
+        limit = budget.memory_limit or free_bytes(self.device)
         table = 8 << self.plan.width
         besides = VIEW_TABLES[task] if self.device.type == "cpu" else 0
         fixed = {"log_partition": 1, "marginals": 2, "ground_state": 1}[task] + besides
@@ -85,7 +81,7 @@ class DeviceRun(Run):
 
     def again(self, model: Model) -> DeviceRun:
         """Return the same work for another model."""
-        return DeviceRun(model, self.task, self.plan, self.budget, device=self.device)
+        return DeviceRun(model, self.task, self.plan, self.budget, self.device)
 
     def sum(self, budget: Budget, *, marginals: bool) -> tuple[Total, FloatArray, FloatArray]:
         """Return log Z and marginals laid out as ``plan.arrays`` are."""
@@ -160,13 +156,10 @@ def make_run(
     model: Model,
     task: Task,
     plan: EliminationPlan | None,
-    time_limit: TimeLimit,
-    memory_limit: int | None = None,
-    progress: ProgressOption = None,
-    *,
+    budget: Budget,
     device: Any = None,
 ) -> Run:
     """Return the work as it is done on the CPU, or on a device where one is named."""
     if device is None:
-        return Run(model, task, plan, time_limit, memory_limit, progress)
-    return DeviceRun(model, task, plan, time_limit, memory_limit, progress, device=device)
+        return Run(model, task, plan, budget)
+    return DeviceRun(model, task, plan, budget, device)

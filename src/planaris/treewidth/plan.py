@@ -30,22 +30,24 @@ SEARCH_SECONDS = 0.2
 """Time spent on looking for a better order, once a first one is known."""
 
 FAR_OFF = 8.0
-"""A search for an order that is good enough ends where the first few take this much longer."""
+"""The search for an order below `good_enough` ends if the first orders are this many times
+slower."""
 
 FIRST_ORDERS = 3
-"""How many these are."""
+"""Number of these first orders."""
 
 MAX_BITS = 40.0
-"""Orders whose largest table has more than 2^40 entries are not followed to their end."""
+"""Orders with a table of more than 2^40 entries are abandoned."""
 
 BLURRED = 2.0**27
-"""Where log weights are larger, a frontier loses more of log Z than clusters do."""
+"""Size of log weights above which a frontier loses more digits of log Z than clusters."""
 
 SHARP_SECONDS = 20.0
-"""Clusters may take this long where a frontier, which is faster, would lose small numbers."""
+"""Longest elimination by clusters that is preferred to a faster frontier which would lose small
+numbers."""
 
 FINE = 0.1
-"""Ground states are found with doubles if these lose less than this of what counts as exact."""
+"""Share of the energy tolerance that ground states by doubles may lose."""
 
 WIDE_SECONDS = 2.0
 """Longest search for a ground state with numbers of twice the length."""
@@ -271,7 +273,7 @@ def _plan_clusters(
 ) -> EliminationPlan:
     try:
         size = elimination.elimination_tree(arrays, order, MAX_BITS, budget=budget.quiet())
-    except OverflowError:  # the kernel's word for a table above 2^MAX_BITS entries
+    except OverflowError:  # a table would have more than 2^MAX_BITS entries
         return EliminationPlan(
             order,
             int(MAX_BITS / np.log2(max(arrays.cardinalities.max(), 2))),

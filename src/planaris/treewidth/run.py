@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from planaris.budget import Budget, ProgressOption, TimeLimit
+from planaris.budget import Budget
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import LARGEST_LOG, FactorArrays
 from planaris.models import IsingModel
@@ -38,19 +38,16 @@ class Run:
         model: Model,
         task: Task,
         plan: EliminationPlan | None,
-        time_limit: TimeLimit,
-        memory_limit: int | None = None,
-        progress: ProgressOption = None,
+        budget: Budget,
     ) -> None:
         started = time.monotonic()
-        self.model = model
-        self.budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
-        with self.budget.required("no elimination order was found"):
+        self.model, self.budget = model, budget
+        with budget.required("no elimination order was found"):
             if plan is None:
-                self.plan = plan_elimination(model, task=task, time_limit=self.budget)
+                self.plan = plan_elimination(model, task=task, time_limit=budget)
             else:
-                self.plan = for_this_call(model, task, plan, self.budget)
-        refuse_if_too_large(self.plan, self.budget.memory_limit)
+                self.plan = for_this_call(model, task, plan, budget)
+        refuse_if_too_large(self.plan, budget.memory_limit)
         self.taken = math.nan
         self.offset = model.offset if isinstance(model, IsingModel) else 0.0
         self.stats: Stats = {

@@ -1,7 +1,7 @@
-"""Models in the forms that proofs speak of: spins, pairs of variables, one spin held.
+"""Models in the forms that proofs are about: spins, pairs of variables, one spin clamped.
 
 The solvers convert models too, in code of their own. A proof numbers edges and clusters as said
-here; what a conversion loses to rounding is bounded, and charged by whoever uses it.
+here. The rounding of a conversion is bounded, and the callers account for it.
 """
 
 from __future__ import annotations

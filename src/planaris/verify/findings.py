@@ -1,4 +1,4 @@
-"""What a check has to say: one finding per claim."""
+"""Findings of a check, one per claim."""
 
 from __future__ import annotations
 

@@ -34,16 +34,16 @@ ROUNDED = 1e-8
 """Largest rounding of log weights, of labels written as spins, at which these are used."""
 
 GRACE = 1e-12
-"""What any probability may be off beyond the error that is claimed."""
+"""Tolerance of any probability beside the claimed error."""
 
 FIT = 1e-9
-"""By how much probabilities of spins and of edges may miss each other beyond eight errors."""
+"""Tolerance, beside eight errors, for probabilities of spins and edges to be consistent."""
 
 COARSEST = 1e-7
-"""Rounding of a recomputation that says nothing about probabilities any more."""
+"""Rounding of a recomputation beyond which nothing is said about probabilities."""
 
 SIGMAS = 12.0
-"""Of a random sum of errors that may have any sign, halved: refused by chance once in 10^9."""
+"""Twice the six standard deviations that a random sum of errors exceeds by chance once in 10^9."""
 
 
 def check_marginals(

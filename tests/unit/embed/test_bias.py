@@ -74,7 +74,7 @@ def test_the_heaviest_face_against_all_subsets(rng):
     assert proved > 10, "faces that had to drop fields must be proved best now and then"
 
 
-def test_weights_of_the_user_decide(rng):
+def test_weights_of_the_user_decide():
     model = IsingModel(K4, 1.0, [9.0, 9.0, 9.0, 0.5])
     closest = closest_planar_model(model, weights=[1, 1, 0, 5])
     assert closest.dropped.tolist() == [2]
@@ -127,7 +127,7 @@ def test_without_budget_the_face_at_hand_is_used(monkeypatch):
     assert not closest.proved
 
 
-def test_all_fields_fit(rng):
+def test_all_fields_fit():
     for n in (0, 1, 2, 7):
         path = IsingModel([(v, v + 1) for v in range(n - 1)], 1.0, np.ones(n), num_spins=n)
         for biased in (join_bias_spin(path), closest_planar_model(path)):

@@ -186,7 +186,7 @@ def test_a_planted_state_is_found(kernels, rng):
     assert (spins * planted == spins[:, :1] * planted[:, :1]).all()
 
 
-def test_no_two_neighbours_share_a_colour(rng):
+def test_no_two_neighbours_share_a_colour():
     lattice = triangular_lattice(5, 6)
     edges = np.concatenate([lattice.edges, [[3, 3], [0, 1]]])  # a loop, and an edge twice
     found = colours(edges, lattice.num_vertices)

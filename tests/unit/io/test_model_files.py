@@ -236,7 +236,7 @@ def test_bad_qubo_files(text: str, format: str, words: str) -> None:
 # -- dimod's own files ------------------------------------------------------------------------
 
 
-def test_bqm_files(rng: np.random.Generator, tmp_path: Path) -> None:
+def test_bqm_files(tmp_path: Path) -> None:
     model = IsingModel([(0, 1)], [0.5], [1.0, 0.0], offset=2.0, labels=["a", "b"])
     path = tmp_path / "model.bqm"
     write_model(model, path)

@@ -108,7 +108,7 @@ def test_potentials_are_a_model(rng):
     assert unseen.num_edges == 6
 
 
-def test_constant_masks_and_images_are_learned(rng):
+def test_constant_masks_and_images_are_learned():
     crf = GridCRF().fit([np.zeros((6, 6)), np.ones((6, 5))], [np.ones((6, 6)), np.ones((6, 5))])
     assert np.all(crf.potentials(np.zeros((6, 6))).nodes > 0)
     assert np.all(crf.potentials(np.zeros((6, 6))).edges > 0)

@@ -11,7 +11,7 @@ import pytest
 import planaris as pl
 from planaris.budget import UNLIMITED
 from planaris.embed import torus_lattice
-from planaris.methods import surface
+from planaris.methods import auto, surface
 from planaris.reductions.parts import Part, split_model
 from planaris.result import GroundState
 
@@ -85,3 +85,24 @@ def test_samples_that_are_hardly_ever_kept_are_refused(monkeypatch) -> None:
     lowest = lowest_of(part, 40.0)
     with pytest.raises(pl.errors.PrecisionError, match="raise the temperature"):
         surface.samples_from_warmer(part, lowest, 200, rng, UNLIMITED)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("good_width", [auto.GOOD_WIDTH, -1.0])
+def test_auto_encloses_and_samples_what_no_elimination_fits(
+    seed: int, good_width: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "fitting_elimination", lambda *_: None)
+    monkeypatch.setattr(auto, "cheap_elimination", lambda *_: None)
+    monkeypatch.setattr(auto, "GOOD_WIDTH", good_width)  # -1: bounds are asked as well
+    part = small_torus(seed, 60.0)
+    model, embedding = part.model, part.embedding
+    weights = -part.model.energy(STATES)
+    top = float(weights.max())
+    exact = top + float(np.log(np.exp(weights - top).sum()))
+    found = pl.log_partition(model, embedding=embedding)
+    assert found.lower <= exact + 1e-9
+    assert exact <= found.upper + 1e-9
+    assert found.gap <= 1e-3 * model.num_spins
+    drawn = pl.sample(model, 50, 0, embedding=embedding)
+    assert np.all(model.energy(drawn) <= -top + 1.0)  # others weigh less than e^-1 each

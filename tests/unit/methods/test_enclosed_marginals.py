@@ -39,3 +39,36 @@ def test_ends_and_log_partition_hold(
         assert np.all((low <= value) & (value <= high))
         assert np.all((low <= truth + 1e-12) & (truth <= high + 1e-12))
     assert check_result(model, found, recompute=False).proved or not prove
+
+
+def grid(side: int, seed: int = 0) -> pl.IsingModel:
+    rng = np.random.default_rng(seed)
+    edges = pl.generate.square_lattice(side).edges
+    return pl.IsingModel(edges, rng.normal(size=len(edges)), rng.normal(size=side * side))
+
+
+def test_a_proved_tensor_network_is_the_answer() -> None:
+    model = grid(4)
+    found = enclosed.enclosed_marginals(model, Budget.of(60.0, prove=True))
+    assert found.proved
+    assert np.allclose(found.nodes, pl.marginals(model, "treewidth").nodes, atol=1e-9)
+
+
+def test_a_bound_that_is_exact_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enclosed, "tensor_marginals", lambda *_: None)
+    model = grid(4)
+    found = enclosed.enclosed_marginals(model, Budget.of(60.0))
+    assert found.exact
+    assert np.allclose(found.nodes, pl.marginals(model, "treewidth").nodes, atol=1e-9)
+
+
+def test_an_estimate_keeps_the_interval_and_gets_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = grid(4)
+    guess = pl.marginals(model, "bp")
+    monkeypatch.setattr(enclosed, "tensor_marginals", lambda *_: guess)
+    monkeypatch.setattr(enclosed, "interval", lambda *asked: pl.bounds.trw(asked[0]))
+    found = enclosed.enclosed_marginals(model, Budget.of(60.0))
+    assert found.log_partition is not None
+    assert found.log_partition.method == "trw"
+    assert found.method == "bp"
+    assert np.array_equal(found.nodes, np.clip(guess.nodes, found.nodes_lower, found.nodes_upper))

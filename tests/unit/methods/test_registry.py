@@ -2,14 +2,17 @@
 
 import importlib
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.budget import Budget
 from planaris.errors import MethodError, PlanarisError
 from planaris.methods import Question, find_method, method_names, methods
 from planaris.methods.registry import VERBS
+from planaris.methods.tensor_network import improve_value
 from planaris.result.answers import ESTIMATES
 
 PROMISED = {
@@ -136,6 +139,33 @@ def test_functions_take_markov_random_fields_or_say_why_not(function):
             assert len(str(reason)) > 20  # noqa: PT017
 
 
+FITTED = {
+    "labels": LABELS,
+    "third order": THIRD,
+    "two labels": TWO,
+    "zeros": pl.MarkovRandomField([2, 2], [((0, 1), [[0.0, 2.0], [3.0, 4.0]])]),
+    "ferromagnet": pl.IsingModel(pl.generate.square_lattice(3).edges, 1.0, np.linspace(-1, 1, 9)),
+    "complete": pl.IsingModel([(u, v) for u in range(5) for v in range(u)], -1.0),
+}
+
+
+def answers(model, verb, name):
+    given = (model, 2, 0, name) if verb == "sample" else (model, name)
+    try:
+        getattr(pl, verb)(*given, time_limit=1.0)
+    except PlanarisError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", FITTED)
+@pytest.mark.parametrize("name", [name for name in methods() if name != "auto"])
+def test_a_method_fits_where_some_verb_answers(name, kind):
+    model, method = FITTED[kind], methods()[name]
+    reason = method.fits(model, Budget(1.0))
+    assert (reason is None) == any(answers(model, verb, name) for verb in method.tasks), reason
+
+
 def test_fits_agrees_with_what_runs():
     k5 = pl.IsingModel([(u, v) for u in range(5) for v in range(u)], -1.0)
     budget = Question(k5).budget
@@ -146,3 +176,15 @@ def test_fits_agrees_with_what_runs():
         methods()["brute-force"].fits(pl.generate.spin_glass(8, np.random.default_rng(0)), budget)
         is not None
     )
+
+
+def test_an_estimate_outside_the_interval_is_not_used():
+    found = pl.bounds.trw(pl.IsingModel([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, -1.0]))
+    guess = replace(found, value=found.lower, upper=found.lower, proved=False)
+    outside = replace(guess, value=found.upper + 1.0, upper=found.upper + 2.0)
+    better = improve_value(found, guess)
+    assert (better.value, better.lower, better.upper) == (found.lower, found.lower, found.upper)
+    assert improve_value(found, outside).value == found.value
+    assert improve_value(found, outside).stats["tensor_network"]["failed"]
+    assert improve_value(found, "none: it is lost").value == found.value
+    assert improve_value(found, replace(guess, proved=True)).gap == 0.0

@@ -185,7 +185,7 @@ def test_bad_matrices(matrix: object) -> None:
         IsingModel.from_matrix(matrix)
 
 
-def test_from_qubo(rng: np.random.Generator) -> None:
+def test_from_qubo() -> None:
     qubo = {("a", "a"): 1.5, ("a", "b"): -2.0, ("b", "a"): 0.5, ("c", "c"): -1.0}
     model = IsingModel.from_qubo(qubo, offset=3.0, beta=0.5)
     for s in all_states(3):

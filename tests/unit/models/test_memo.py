@@ -85,3 +85,30 @@ def test_bounds_share_the_planarity_test_of_the_parts(monkeypatch):
     tested.clear()
     assert solve_easy(model, as_bias_model(model), "planar") is None
     assert not tested
+
+
+def test_bounds_of_a_large_grid_find_its_structure_once(ticking, monkeypatch):
+    from planaris.kernels import graph
+    from planaris.models import bias_spin
+    from planaris.treewidth import plan
+
+    counts = {}
+
+    def count(module, name, of=lambda *args: True):
+        function, counts[name] = getattr(module, name), 0
+
+        def call(*args, **kwargs):
+            counts[name] += of(*args)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, call)
+
+    model = pl.IsingModel(pl.generate.square_lattice(30).edges, 1.0, np.ones(900))
+    count(graph, "embed_planar")
+    count(graph, "find_kuratowski")
+    count(bias_spin, "WithoutBias")
+    count(plan, "_find_plan", of=lambda given, *_: given is model)
+    found = pl.log_partition(model, time_limit=3)
+    assert found.lower < found.upper
+    assert counts.pop("find_kuratowski") <= 1
+    assert counts == {"embed_planar": 1, "WithoutBias": 1, "_find_plan": 1}

@@ -42,6 +42,7 @@ def test_everything_is_drawn(model, tmp_path):
     for name, result in results(model).items():
         axes = np.atleast_1d(pl.plot(model, result)).ravel()[0]
         axes.figure.savefig(tmp_path / f"{name}.png", dpi=30)
+        assert axes.has_data(), name
 
 
 def test_axes_are_taken_and_returned():

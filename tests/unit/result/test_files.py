@@ -53,6 +53,17 @@ def body(**changes: Any) -> dict[str, Any]:
     return {**whole, **changes}
 
 
+def read_body(content: dict[str, Any], folder: Path, version: int = 2) -> Any:
+    document = {
+        "format": "planaris-result",
+        "version": version,
+        "sha256": digest(content),
+        "body": content,
+    }
+    (folder / "r.json").write_text(json.dumps(document))
+    return load_result(folder / "r.json")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -81,6 +92,7 @@ def test_what_is_no_result_is_refused(text: bytes, tmp_path: Path) -> None:
         {"spins": ["a"]},
         {"spins": [[1], [1, 2]]},
         {"spins": 3},
+        {"certificate": 5},
         {"certificate": {"kind": "no such proof"}},
         {"certificate": {"kind": "flow"}},
         {"certificate": {"kind": ["flow"]}},
@@ -89,16 +101,15 @@ def test_what_is_no_result_is_refused(text: bytes, tmp_path: Path) -> None:
     ],
 )
 def test_bodies_of_the_wrong_form_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
-    content = body(**changes)
-    document = {
-        "format": "planaris-result",
-        "version": 1,
-        "sha256": digest(content),
-        "body": content,
-    }
-    (tmp_path / "r.json").write_text(json.dumps(document))
+    assert read_body(body(), tmp_path, version=1).energy == 0.0
     with pytest.raises(FileFormatError):
-        load_result(tmp_path / "r.json")
+        read_body(body(**changes), tmp_path, version=1)
+
+
+@pytest.mark.parametrize("answer", ["proof", "planarity"])
+def test_files_of_a_proof_hold_one(answer: str, tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="`certificate` must be"):
+        read_body({"answer": answer, "certificate": None}, tmp_path)
 
 
 def test_a_proof_of_before_a_field_was_there_is_read() -> None:

@@ -88,7 +88,7 @@ def test_proofs_about_log_z_hold_alone(bound, make, rng, tmp_path, monkeypatch):
     assert Proof.load(tmp_path / "result.json").check(model) == (claim, lower, upper)
 
 
-def test_proofs_of_planarity(rng, tmp_path):
+def test_proofs_of_planarity(rng):
     glass = pl.generate.spin_glass(3, rng)
     assert prove_planarity(glass).check(glass).claim == "planar"
     dense = spins(rng, fields=0.0)

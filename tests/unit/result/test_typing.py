@@ -15,6 +15,7 @@ from planaris.result import (
     Proof,
     ProvedInterval,
     Pseudomarginals,
+    load_result,
 )
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
@@ -38,6 +39,9 @@ def test_types_of_a_ground_state(tmp_path: Path) -> None:
     assert_type(proved, ProvedInterval)
     assert_type(proved.lower, float)
     assert proved.lower == found.energy
+    found.save(tmp_path / "result.json")
+    saved = load_result(tmp_path / "result.json")
+    assert_type(saved, GroundState | LogPartition | Marginals | Proof)
 
 
 def test_types_of_sums() -> None:

@@ -33,8 +33,8 @@ from planaris.typing import FloatArray, IntArray, LongArray
 ENCODINGS = ("order", "one-hot")
 
 MARGIN = 8.0
-"""Of a penalty beyond what a code of no label can gain: such a code then weighs at most e^-8 of
-a label each."""
+"""Part of a penalty beyond the largest gain of a code of no label, which then weighs at most e^-8
+of a label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,12 +269,7 @@ class _Quadratic:
 
 
 def encoded_subgraphs(
-    encoded: Encoded,
-    rng: np.random.Generator,
-    *,
-    least: int = 8,
-    most: int = 24,
-    budget: Budget = UNLIMITED,
+    encoded: Encoded, rng: np.random.Generator, *, budget: Budget = UNLIMITED
 ) -> list[LongArray]:
     """Return planar subgraphs that hold all constraints, where those are planar, and every edge.
 
@@ -282,14 +277,16 @@ def encoded_subgraphs(
     """
     bare = as_bias_model(encoded.model)
     chained = encoded.chained[encoded.chained < bare.num_edges]
-    return planar_family(bare, rng, least=least, most=most, first=chained, budget=budget)
+    return planar_family(bare, rng, least=8, most=24, first=chained, budget=budget)
 
 
 ENCODING_SECONDS = 4e-5
-"""Per entry of a table of a pair, to make spins of labels and to prepare subgraphs."""
+"""Estimated time per entry of a table of a pair, to encode labels as spins and to prepare
+subgraphs."""
 
 PENALTY = 16.0
-"""Tried first: codes of no label weigh little, and the optimiser is quicker than with more."""
+"""Penalty that is tried first: codes of no label weigh little, and the optimiser converges faster
+than with a larger one."""
 
 
 def encoded_bound(

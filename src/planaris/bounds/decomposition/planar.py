@@ -21,7 +21,7 @@ from planaris.subgraphs.families import planar_subgraphs
 from planaris.typing import ArrayLike
 
 PLANAR_STEPS = 300
-"""Most steps of the optimiser, unless told."""
+"""Default limit on the steps of the optimiser."""
 
 
 def pdc(

@@ -30,7 +30,7 @@ from planaris.typing import BoolArray, FloatArray, LongArray
 MAX_DAMPING = 0.9
 
 EDGES_AT_ONCE = 2**15
-"""Edges whose information is computed between two looks at the clock."""
+"""Edges whose information is computed between two checks of the deadline."""
 
 MAX_ROUNDS = 150
 """Trees added; on lattices the bound is then within 1e-4 per spin of the best ρ's."""
@@ -223,7 +223,7 @@ MAX_GROWN = 12
 """Trees added by the safe optimiser."""
 
 TREE_STEPS = 500
-"""Most steps of the optimiser, unless told."""
+"""Default limit on the steps of the optimiser."""
 
 
 def trw(

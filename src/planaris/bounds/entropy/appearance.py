@@ -84,7 +84,7 @@ def appearance_of(count: int, trees: Trees) -> FloatArray:
     return np.minimum(np.bincount(edges, owner, count), 1.0)
 
 
-def trees_with(n: int, pairs: IntArray, rho: FloatArray, *, most: int = MAX_TREES) -> Trees:
+def trees_with(n: int, pairs: IntArray, rho: FloatArray) -> Trees:
     """Return weighted forests whose edge appearance probabilities are nearly ``rho``.
 
     The nearest point to ``rho`` of the hull of some forests, by non-negative least squares; the
@@ -101,7 +101,7 @@ def trees_with(n: int, pairs: IntArray, rho: FloatArray, *, most: int = MAX_TREE
     columns = [_indicator(len(pairs), tree) for tree in trees]
     weights = np.full(len(trees), 1.0 / len(trees))
     large = 10.0 * max(len(pairs), 1)  # the weights add up to one, more or less
-    for _ in range(most):
+    for _ in range(MAX_TREES):
         matrix = np.vstack([np.array(columns).T, np.full(len(columns), large)])
         weights, _ = nnls(matrix, np.append(rho, large))
         weights = weights / weights.sum()

@@ -24,6 +24,9 @@ MAX_FULL_LABELS = 5
 LEAST_MASS = 1e-3
 """Labels less likely than this get no part of their own."""
 
+MIN_VIOLATION = 1e-3
+"""Rows violated by less are left out."""
+
 MAX_PROJECTED_EDGES = 4_000_000
 """Edges of a projection graph, at most."""
 
@@ -152,7 +155,6 @@ def separate_projected(
     edges: IntArray,
     projection: str,
     *,
-    min_violation: float = 1e-3,
     budget: Budget = UNLIMITED,
 ) -> CycleRows:
     """Find violated cycle inequalities of a projection graph.
@@ -166,8 +168,6 @@ def separate_projected(
         Labels of every variable; pairs of variables.
     projection : {"single", "k", "full"}
         The likeliest label against the rest, each label against the rest, or all subsets.
-    min_violation : float
-        Rows violated by less are left out.
     budget : Budget
         Time and threads.
     """
@@ -187,7 +187,7 @@ def separate_projected(
         int(exists.sum()),
         np.ascontiguousarray(graph),
         x,
-        min_violation=min_violation,
+        min_violation=MIN_VIOLATION,
         max_per_edge=1,
         budget=budget,
     )

@@ -46,7 +46,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 MAX_MARGINAL_SPINS = 14
 MAX_LOG_DET_SPINS = 60
 INSIDE = 1e-14
-"""Four times the least probability at a point that a proof speaks of."""
+"""Four times the least probability at a point that is proved."""
 
 STATE_SECONDS = 0.1
 """For a state to bound log Z from below."""

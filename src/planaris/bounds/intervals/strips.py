@@ -18,25 +18,26 @@ WIDTH = 7
 """Lines inside a strip of a plane lattice."""
 
 WIDTH_WITH_EXTRA_EDGES = 5
-"""The same where edges join distant spins: narrow strips hold both ends of few of them."""
+"""Lines inside a strip of a lattice with edges between distant spins: narrow strips hold both ends
+of few of them."""
 
 FIRST_BITS = 10
-"""Spins in a table of these at first."""
+"""Spins in a table of the first such strips."""
 
 MOST_BITS = 22
-"""Spins in a table, at most."""
+"""Most spins in a table."""
 
 ENTRY_SECONDS = 1.2e-8
-"""Of an entry of a table in one evaluation with derivatives, on one thread."""
+"""Estimated time per table entry of one evaluation with derivatives, on one thread."""
 
 FEW_EVALUATIONS = 6
-"""Evaluations of the upper end before it is decided again which end to improve."""
+"""Evaluations of the upper end before the end to improve next is chosen again."""
 
 MOST_TRIES = 3
-"""Steps of the lower end that may lose in turn before it is taken to have converged."""
+"""Consecutive steps without gain after which the lower end counts as converged."""
 
 MOST_TURNS = 40
-"""Turns of both ends with strips of one shape, at most."""
+"""Most turns of both ends with strips of one shape."""
 
 
 def strip_shapes(places: LatticePlaces, width: int | None = None) -> list[StripShape]:

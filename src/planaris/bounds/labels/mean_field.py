@@ -35,7 +35,11 @@ def label_mean_field(
     True
     """
     if mrf.has_zeros or not mrf.is_pairwise:
-        msg = "mean field needs a pairwise model without zeros"
+        has = "has zeros" if mrf.has_zeros else "has factors of more than two variables"
+        msg = (
+            f"mean field needs a pairwise model without zeros, but this one {has}; "
+            "`planaris.bounds.interval` takes any model"
+        )
         raise MethodError(msg)
     started = time.monotonic()
     budget = Budget.of(time_limit)

@@ -43,7 +43,7 @@ class MiniBucketBound:
 
 
 POLLS = 64
-"""Factors between two looks at the clock."""
+"""Factors between two checks of the deadline."""
 
 
 def elimination_order(mrf: MarkovRandomField, budget: Budget = UNLIMITED) -> IntArray:

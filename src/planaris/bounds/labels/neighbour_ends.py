@@ -25,10 +25,10 @@ MOST_ENTRIES = 50_000_000
 """Differences that are kept at most; where there are more, nothing is said."""
 
 ENTRIES_AT_ONCE = 2**15
-"""Entries of tables between two looks at the clock."""
+"""Entries of tables between two checks of the deadline."""
 
 FACTORS_AT_ONCE = 2**11
-"""Tables between two looks at the clock."""
+"""Tables between two checks of the deadline."""
 
 SECONDS_PER_FACTOR = 3e-6
 
@@ -124,7 +124,7 @@ class _Group:
     shape: tuple[int, ...]
 
     def parts(self) -> Iterator[_Group]:
-        """Yield as many factors as are worked on between two looks at the clock."""
+        """Yield as many factors as are worked on between two checks of the deadline."""
         size = int(np.prod(self.shape, dtype=np.int64))
         step = min(max(ENTRIES_AT_ONCE // max(size, 1), 1), FACTORS_AT_ONCE)
         for k in range(0, len(self.factors), step):

@@ -32,10 +32,10 @@ LEAST_FALL = 1e-3
 """Rounds end when the best tree promises less than this, per variable."""
 
 ENTRIES_AT_ONCE = 2**16
-"""Entries of pseudomarginals computed between two looks at the clock."""
+"""Entries of pseudomarginals computed between two checks of the deadline."""
 
 TREE_ENTRIES_AT_ONCE = 2**19
-"""Entries of tables of which trees are proved between two looks at the clock."""
+"""Entries of tables of which trees are proved between two checks of the deadline."""
 
 FLOOR = 40.0
 """Zeros become this much less than the least log potential of their table: a bound still."""

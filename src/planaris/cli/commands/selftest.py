@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MINUTE = 1 / 60
 SHARES = (0.5, 0.15, 0.15, 0.1)
-"""Of the time, for random models, certificates, leaves and readers. The other sections are as long
-as their counts, about a tenth of an hour."""
+"""Shares of the time for random models, certificates, leaves and readers. The other sections have
+fixed counts and take about a tenth of an hour."""
 
 CHANGES, FILES = 20, 4000
 """Changes of every kind of certificate, and damaged files, in a round."""

@@ -31,7 +31,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "full projection": {"projection": "full"},
 }
 MAX_ROUNDS = 6
-"""Of cuts: the bound holds at any stop, and later rounds move it little."""
+"""Rounds of cuts: the bound holds after any of them, and later rounds change it little."""
 
 NOTE = (
     f"At most {MAX_ROUNDS} rounds of cuts; every bound holds at any stop and is proved by trees, "

@@ -34,7 +34,8 @@ SURE = 0.012
 """Means of a larger standard error decide nothing about published numbers."""
 
 MODELS, AT_PEAK = 100, 150
-"""Of the full run, per coupling and at coupling 2: 100 leave TRW a standard error of .0135."""
+"""Models per coupling of the full run, and at coupling 2: with 100, TRW would have a standard error
+of .0135."""
 
 NEEDS = f"a standard error below {SURE:g}: {AT_PEAK} models at coupling 2, the full run"
 

@@ -15,10 +15,10 @@ from planaris.report.parts import Panels, Picture, Table, Verdict
 from planaris.report.pictures import new_figure
 
 LARGEST_WHOLE = 96
-"""Cliques of the two faces of a larger ring have too many edges for the plain matching."""
+"""Largest ring for the plain matching: the cliques of its two faces have too many edges beyond."""
 
 LARGEST_OURS = 512
-"""The same for the compiled one: a quarter of a million edges."""
+"""Largest ring for the compiled matching: a quarter of a million edges."""
 
 SPREAD = "median, least and most of several rings."
 

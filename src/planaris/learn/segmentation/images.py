@@ -25,9 +25,9 @@ from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 SMOOTHNESS = 1.0
 """Coupling of neighbours of the same colour."""
 EDGE_CONTRAST = 0.5
-"""Without scribbles, neighbours of a contrast below this want to differ."""
+"""Contrast of neighbours below which they prefer different labels, when there are no scribbles."""
 COLOUR_WIDTH = 0.08
-"""Of the kernel around the colour of a scribbled pixel."""
+"""Width of the kernel around the colour of a scribbled pixel."""
 MOST_EVIDENCE = 3.0
 """A colour shifts the log odds by at most this."""
 KERNELS = 300

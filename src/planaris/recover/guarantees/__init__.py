@@ -1,1 +1,1 @@
-"""What theory says about recovery (GRSY15): bounds on the error, expansion, wrong regions."""
+"""Theory of recovery (GRSY15): bounds on the error, expansion, regions of wrong labels."""

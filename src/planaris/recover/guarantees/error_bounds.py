@@ -1,4 +1,4 @@
-"""What theory says about the error of recovery (GRSY15, sections 5 and 6)."""
+"""Theoretical bounds on the error of recovery (GRSY15, sections 5 and 6)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from planaris.errors import ModelError
 
 MAX_PERIMETER = 14
-"""Polygons up to here are listed, unless told."""
+"""Default perimeter up to which polygons are listed."""
 
 COUNTS = {
     16: 2938,

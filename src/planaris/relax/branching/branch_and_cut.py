@@ -25,13 +25,14 @@ from planaris.typing import FloatArray, Int8Array
 BOUNDS = ("auto", "cycles", "semidefinite")
 
 START_SHARE = 0.2
-"""Of the time limit, for a first state."""
+"""Share of the time limit for a first state."""
 
 TRIAL_NODES = 9
-"""Of a search with linear programs on a small graph, before semidefinite bounds take over."""
+"""Nodes of a search with linear programs on a small graph, before semidefinite bounds take over."""
 
 TRIAL_GAP = 0.012
-"""Of the sum of the couplings: where the first program leaves more, no other one is tried."""
+"""Largest gap of the first linear program, relative to the sum of the couplings, for which more of
+them are tried."""
 
 Fixings = tuple[tuple[int, int], ...]
 """Edges held at a value: (edge, 0 or 1)."""

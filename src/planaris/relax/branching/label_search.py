@@ -19,16 +19,16 @@ from planaris.result import GroundState, LabelSteps
 from planaris.typing import LongArray
 
 MEMORY_SHARE = 0.5
-"""Of the memory of a call, for parts of the tree that are still open."""
+"""Share of the memory of a call for open nodes of the tree."""
 
 SEARCH_SHARE = 0.5
-"""Of the time, before triplets are tried."""
+"""Share of the time before triplets are tried."""
 
 TRIPLETS_SHARE = 0.6
-"""Of the time that is left then, for triplets."""
+"""Share of the time left then for triplets."""
 
 PATIENCE_SECONDS = 60.0
-"""Longest that each of both takes, where there is no time limit."""
+"""Longest time for each of the two, when no time limit is given."""
 
 NO_STATE = "no state has positive weight: the hard constraints contradict each other"
 

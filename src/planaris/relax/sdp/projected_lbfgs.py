@@ -21,7 +21,7 @@ ARMIJO = 1e-4
 """Share of the expected decrease that a step must have."""
 
 MAX_HALVINGS = 12
-"""Of a step, before the search gives up."""
+"""Halvings of a step before the search gives up."""
 
 
 def minimize_projected(

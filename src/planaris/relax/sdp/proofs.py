@@ -40,9 +40,7 @@ class ProvingDenseSearch(DenseSearch):
         used.weight = self.unit * used.weight
         self.records[node.order] = Record(bound, self.unit * diagonal, used)
 
-    def keep_child(
-        self, node: DenseNode, pair: tuple[int, int], sign: int, child: DenseNode
-    ) -> None:
+    def keep_child(self, node: DenseNode, pair: tuple[int, int], child: DenseNode) -> None:
         """Write down the two parts of a node: first that with equal groups."""
         record = self.records[node.order]
         record.pair = pair

@@ -23,13 +23,13 @@ ALPHA = (0.02, 1e-3)
 """First and last weight of the regularisation, in units of the largest coupling."""
 
 ROUNDS_PER_NODE = 10
-"""Rounds of cuts that a node takes about."""
+"""Rounds of cuts of a typical node."""
 
 MAX_LEVELS = 6.0
-"""Of the tree below a node, when it is estimated how much a better bound would save."""
+"""Most levels of the tree below a node, in the estimate of what a better bound would save."""
 
 FIRST_GAIN = 0.3
-"""Of the gap at the root: what a branching gains, before any was tried."""
+"""Assumed gain of the first branching, as a share of the gap at the root."""
 
 DOUBT = 4
 """How strongly undecided pairs are preferred to strongly coupled ones when a node is split."""
@@ -68,7 +68,7 @@ class DenseSearch:
         largest = float(np.abs(form.couplings).max(initial=0.0))
         self.unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest > 0 else 1.0
         self.cost /= self.unit
-        # Energy of all spins equal is base; <C, 11'> is what the matrix says of it.
+        # `base` is the energy of all spins equal; <C, 11'> is its part in the matrix.
         self.shift = form.base - self.unit * float(self.cost.sum())
         self.slop = form.error + 4 * n * UNIT * self.unit * float(np.abs(self.cost).sum())
         self.lower, self.energy = -np.inf, np.inf
@@ -139,10 +139,8 @@ class DenseSearch:
     def keep(self, node: DenseNode, engine: SemidefiniteBound, bound: float) -> None:
         """Take note of what bounds a node, in searches that keep a certificate."""
 
-    def keep_child(
-        self, node: DenseNode, pair: tuple[int, int], sign: int, child: DenseNode
-    ) -> None:
-        """Take note of a part in which a pair of groups is joined with a sign."""
+    def keep_child(self, node: DenseNode, pair: tuple[int, int], child: DenseNode) -> None:
+        """Take note of a part in which a pair of groups is joined."""
 
     def record(self) -> None:
         """Add a line to the trace."""
@@ -249,7 +247,7 @@ class DenseSearch:
             order = next(self.counter)
             child = DenseNode(bound, order, groups, diagonal, cliques, 4 * ALPHA[1])
             heapq.heappush(self.open, child)
-            self.keep_child(node, (i, j), sign, child)
+            self.keep_child(node, (i, j), child)
 
 
 def is_dense(form: CutForm) -> bool:

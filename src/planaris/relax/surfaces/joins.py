@@ -23,13 +23,14 @@ from planaris.planar.ground_state import frustrated_faces
 from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
 
 BITS = 48
-"""Of the largest coupling at most, when all of them become integers."""
+"""Most bits of the largest coupling, when couplings are rounded to integers."""
 
 SUM_BITS = 58
-"""Of the sum of all couplings at most."""
+"""Most bits of the sum of all couplings."""
 
 LEAST_EXPONENT = -1074
-"""Of units: all floats are multiples. Proofs count halves of twice a unit, which are floats."""
+"""Smallest exponent of a unit: every float is a multiple of it. Proofs count halves of twice a
+unit, which are floats."""
 
 Fixings = tuple[tuple[int, bool], ...]
 """Edges that are held satisfied (False) or unsatisfied (True)."""

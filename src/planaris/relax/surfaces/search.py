@@ -28,7 +28,8 @@ FIRST_STEP = 0.05
 """From violation to multipliers, in weights of an edge."""
 
 SPREAD = 0.02
-"""Of random changes of the weights that choose among lightest T-joins, in weights of an edge."""
+"""Size of random changes of the weights, which choose among lightest T-joins, relative to the
+weight of an edge."""
 
 TRIES = 24
 """Random changes at the root, while their T-joins are as light as the lightest."""
@@ -150,7 +151,7 @@ class SurfaceSearch:
         return math.ldexp(self.joins.rounding, -self.joins.exponent)
 
     def bound(self, node: Node, held: Held) -> tuple[Bound, FloatArray, Master | None]:
-        """Raise the bound of a node until it is closed, or nothing more is to be had."""
+        """Raise the bound of a node until it is closed or stalls."""
         bundle = self.bundle
         center = np.zeros(len(bundle.active))
         center[np.isin(bundle.active, node.rows)] = node.multipliers[
@@ -177,15 +178,13 @@ class SurfaceSearch:
             self.offer(found.join.unsatisfied)
             risen = (found.value - best.value) / bundle.scale
             if risen > 0.1 * hoped:
+                best, center, failed = found, trial, 0
                 if risen > 0.5 * hoped:
                     self.step *= 1.5
-                failed = 0
             else:
                 failed += 1
                 if failed % 3 == 0:
                     self.step *= 0.7
-            if risen > 0.1 * hoped:
-                best, center = found, trial
             center = bundle.purge(center)
             if step % 24 == 23:
                 room = max(self.weight - last, 1)
@@ -264,7 +263,7 @@ class SurfaceSearch:
     # -- what is proved ---------------------------------------------------------------------
 
     def lower(self) -> float:
-        """Return what no energy is below of."""
+        """Return a proved lower bound on all energies."""
         energy = float(self.model.energy(self.spins))
         least = min((bound.value for bound in self.leaves.values()), default=self.weight)
         least = min(least, self.weight)

@@ -49,7 +49,7 @@ SECONDS = 2.0
 """For every answer: bounds go on for longer."""
 
 PROOF_SHARE = 7
-"""Of the changes inside a proof, one in so many is tried for each outside."""
+"""One out of this many changes inside a proof is tried, for each change outside."""
 
 
 def _dense(n: int, seed: int, *, fields: bool = True) -> IsingModel:

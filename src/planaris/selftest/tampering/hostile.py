@@ -19,9 +19,9 @@ from planaris.errors import PlanarisError
 from planaris.selftest.tampering.readers import Reader, make_readers
 
 MAX_SECONDS = 2.0
-"""Of the processor, for one small file."""
+"""Processor time for one small file."""
 MAX_BYTES = 200 * 2**20
-"""More than this must not be asked for, for one small file."""
+"""Memory for one small file."""
 
 ODD: tuple[bytes, ...] = (
     *(

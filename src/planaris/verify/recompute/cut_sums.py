@@ -51,7 +51,7 @@ DOUBLE_RANGE = 600.0
 
 _UNIT = 2.0**-53
 _STEP = 2.0**-40
-"""Of the derivative along the imaginary axis; its square is what is neglected."""
+"""Step of the derivative along the imaginary axis; its square is the relative error."""
 
 
 def log_partition_by_cuts(model: IsingModel, proof: CutSum) -> Recomputed | None:

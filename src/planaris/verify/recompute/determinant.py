@@ -59,7 +59,7 @@ ORDERS: list[dict[str, Any]] = [
 
 _UNIT = 2.0**-53
 _STEP = 2.0**-100
-"""Of the derivative along the imaginary axis: nothing is subtracted, so it may be tiny."""
+"""Step of the derivative along the imaginary axis. Nothing is subtracted, so it may be tiny."""
 
 
 def log_partition_by_determinant(model: IsingModel) -> Recomputed | None:
@@ -123,7 +123,7 @@ def _plane(bare: BareModel) -> Rotations | None:
         embedding: Embedding = embed((bare.num_vertices, bare.edges))
     except NotPlanarError:
         return None
-    check_plane(embedding)  # whoever found it, it is one
+    check_plane(embedding)  # the solver that found it is not trusted
     rotation = np.asarray(embedding.rotation, dtype=np.int64)
     return Rotations.of(rotation, np.asarray(embedding.offsets, dtype=np.int64))
 

@@ -26,20 +26,20 @@ LARGEST = 200.0
 """Largest log weight of a spin and its neighbours."""
 
 HUGE = 1e12
-"""Larger logarithms have errors that say nothing."""
+"""Size of logarithms beyond which rounding errors are too large to be of use."""
 
 MAX_AXES = 26
-"""Spins in a table, at most."""
+"""Most spins in a table."""
 
 MAX_BYTES = 2**31
-"""Of all tables of conditional probabilities together."""
+"""Largest size of all tables of conditional probabilities together."""
 
 
 Table = tuple[tuple[int, ...], FloatArray]
 """Spins in order, and a table with an axis for each."""
 
 FEW_AXES = 5
-"""Of a table that is multiplied entry by entry."""
+"""Largest number of axes of a table that is multiplied entry by entry."""
 
 
 class WindowMarginals(NamedTuple):

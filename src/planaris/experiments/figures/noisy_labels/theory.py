@@ -1,4 +1,4 @@
-"""What the recovery experiment says about the lemmas behind the upper bound, and its constant."""
+"""Checks of the lemmas behind the upper bound on the error of recovery, and of its constant."""
 
 from __future__ import annotations
 

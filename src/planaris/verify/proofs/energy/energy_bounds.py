@@ -1,4 +1,4 @@
-"""What a proof says about the least energy of a model without fields, from the proof alone.
+"""Lower bounds on the energies of a model without fields, from a proof alone.
 
 A bound comes as doubles that add up to it exactly, and a slack for what was computed in floating
 point; so that where a proof is exact, "no gap" is decided without rounding.

@@ -1,4 +1,4 @@
-"""What a tree of labels and messages says about the least energy of a Markov random field.
+"""Lower bounds on the energies of a Markov random field from a tree of labels and messages.
 
 Messages move energy between tables without changing any sum: from an edge to its variables, from
 a triplet (which starts with none) to its edges. So the least entries of all tables add up to a

@@ -1,4 +1,4 @@
-"""What the steps of a search over labels say about the least energy of a Markov random field.
+"""Lower bounds on the energies of a Markov random field from the steps of a search over labels.
 
 Every step keeps a lower bound: a label that is no better than another may go, a variable that is
 eliminated leaves its least energy to its neighbours, and messages move energy between tables

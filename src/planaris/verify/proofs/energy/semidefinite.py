@@ -26,7 +26,7 @@ Groups = tuple[Array, Array, int]
 
 
 def semidefinite_bound(edges: Array, couplings: FloatArray, proof: SemidefiniteTree) -> float:
-    """Return what no energy ``-Σ J s s`` is below, by the lowest leaf of the tree.
+    """Return a lower bound on all energies ``-Σ J s s``: that of the lowest leaf of the tree.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class _Multipliers:
 
 
 def _table(value: Any, name: str) -> Array:
-    """Return the rows of cliques, three columns wide where nothing says otherwise."""
+    """Return the rows of cliques, three columns wide by default."""
     array = whole_numbers(value, name)
     wide = array.ndim == 2 and array.size > 0
     require(not wide or array.shape[1] >= 3, f"`{name}` has three columns or more")
@@ -159,7 +159,7 @@ def _scatter(
 
 
 def lowest_eigenvalue(matrix: FloatArray) -> float:
-    """Return a number that no eigenvalue of a symmetric matrix is below.
+    """Return a lower bound on the eigenvalues of a symmetric matrix.
 
     Examples
     --------

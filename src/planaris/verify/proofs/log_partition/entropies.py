@@ -33,10 +33,10 @@ _SIGNS = np.array([(1.0, 1.0, 1.0), (1.0, -1.0, -1.0), (-1.0, 1.0, -1.0), (-1.0,
 """4 P(s_u, s_v) - 1 by E s_u, E s_v and E s_u s_v, for ++, +-, -+ and --."""
 
 MAX_SPINS = 3000
-"""Of models whose uniform spanning trees are counted here."""
+"""Largest models whose uniform spanning trees are counted here."""
 
 Linear = tuple[float, FloatArray, float]
-"""c, g and what rounding may add."""
+"""Constant c, gradient g, and a bound on their rounding."""
 
 
 def entropy_bound(model: IsingModel, proof: GaussianEntropyBound) -> Recomputed | None:

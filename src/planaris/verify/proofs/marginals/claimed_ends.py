@@ -20,7 +20,7 @@ from planaris.verify.proofs.marginals.windows import window_ends
 from planaris.verify.proofs.tensor_network.two_rows import marginal_ends
 
 MOST_ROUNDED = 0.1
-"""Of log weights of labels that are written as spins."""
+"""Largest rounding of the log weights of labels that are written as spins."""
 
 GRACE = 1e-12
 """By how much ends may miss those of neighbours before they are called false."""
@@ -59,7 +59,7 @@ def check_neighbour_ends(model: IsingModel | MarkovRandomField, result: Marginal
 
 
 def tables_by_windows(mrf: MarkovRandomField, proof: MarginalWindows) -> TableEnds:
-    """Return what a proof about the spins of a Markov random field says of its tables."""
+    """Return the ends of tables that follow from a proof about the spins of an MRF."""
     found = _as_spins(mrf)
     require(found is not None, "the model is one of two labels without zeros")
     assert found is not None, "checked"
