@@ -70,3 +70,20 @@ def test_a_plain_upper_end_needs_no_proof_but_a_lower_one_does() -> None:
     assert check_result(model, found).proved
     lowered = replace(found, upper=found.upper - 0.1)
     assert [f.status for f in check_result(model, lowered).findings] == ["proved", "unproved"]
+
+
+def test_constants_hide_no_wrong_probability() -> None:
+    """Their rounding is none of probabilities; and a weight of zero leaves none to be right."""
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    model = pl.IsingModel(pairs, [1.0, -0.5, 2.0], offset=1e17)
+    found = pl.marginals(model)
+    assert check_result(model, found).proved
+    wrong = replace(found, error=1e-12, edges=found.edges + np.eye(3)[0] * 1e-10)
+    with pytest.raises(VerificationError, match="P"):
+        check_result(model, wrong)
+    mrf = pl.MarkovRandomField([2], [((0,), [1.0, 2.0]), ((), 1.0)])
+    never = pl.MarkovRandomField([2], [((0,), [1.0, 2.0]), ((), 0.0)])
+    chances = pl.marginals(mrf)
+    assert check_result(mrf, chances).proved
+    with pytest.raises(VerificationError, match="no state is allowed"):
+        check_result(never, chances)
