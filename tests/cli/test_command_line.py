@@ -164,6 +164,9 @@ def test_evidence(uai_file, tmp_path):
     out, _ = planaris("mar", uai_file, "--evidence", str(evidence), "--json")
     np.testing.assert_allclose(json.loads(out)["nodes"], [[1, 0], [1 / 3, 2 / 3]])
     assert "names" not in json.loads(out)  # the file has none
+    ends = [json.loads(out)[f"log_partition{end}"] for end in ("_lower", "", "_upper")]
+    assert ends == sorted(ends) == pytest.approx([math.log(3)] * 3)
+    assert "log_partition" not in json.loads(out)["stats"]  # as text for people
     out, _ = planaris("sample", uai_file, "--evidence", str(evidence), "-n", "5", "--seed", "1")
     assert [line.split()[0] for line in out.splitlines()] == ["0"] * 5
 

@@ -260,7 +260,6 @@ def solve_several(
         time_limit=time_limit,
         format=format,
         table=table.value,
-        progress=True,
     )
     if out == "-":
         sys.stdout.write(table_text(rows))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import ProgressOption, processors, watch
+from planaris.budget import Budget, ProgressOption, processors, watch
 from planaris.errors import MethodError, ModelError
 from planaris.experiments.figure import Figure, Params, Record
 from planaris.experiments.parquet import pyarrow, write_parquet
@@ -21,7 +21,8 @@ from planaris.experiments.runner import run_all
 from planaris.experiments.store import Store, plain, trial_key
 from planaris.infer import ground_state, log_partition, marginals
 from planaris.io import read_model
-from planaris.io.model_files import EXTENSIONS
+from planaris.io.model_files import EXTENSIONS, READERS
+from planaris.methods.registry import find_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.report.parts import Panels
 from planaris.writing import open_whole
@@ -104,11 +105,14 @@ def solve_many(
     if table == "parquet":
         pyarrow()  # before any work is done
     options = {"verb": verb, "method": method, "time_limit": time_limit, "format": format}
+    _check_options(options, out, jobs, cluster)
     figure = _figure(verb)
     store = None if out is None else Store(Path(out))
     held = {} if store is None else store.read(figure)
     rows: dict[int, Row] = {}
     waiting: dict[int, tuple[int, Params]] = {}
+    first: dict[str, int] = {}
+    same: dict[int, int] = {}
     total = len(models) if isinstance(models, list | tuple) else None
 
     def pending() -> Iterator[Params]:
@@ -116,11 +120,15 @@ def solve_many(
         count = 0
         for place, (name, given) in enumerate(_named(models)):
             params = {"name": name, **options}
-            if store is not None:
-                params["digest"] = _digest(given)
-                known = held.get(trial_key(figure, params))
-                if known is not None:
-                    rows[place] = known
+            digest = None if store is None else _digest(given)
+            if digest is not None:
+                params["digest"] = digest
+                key = trial_key(figure, params)
+                if key in held:
+                    rows[place] = held[key]
+                    continue
+                if first.setdefault(key, place) != place:
+                    same[place] = first[key]
                     continue
             waiting[count] = place, params
             count += 1
@@ -131,16 +139,35 @@ def solve_many(
         for index, record, error in results:
             place, params = waiting.pop(index)
             row = record or {"name": params["name"], "error": error}
-            if store is not None and "error" not in row:  # next time it may find what it needs
-                store.append(figure, params, row)
+            if store is not None and "digest" in params and "error" not in row:
+                store.append(figure, params, row)  # others may find next time what they need
             rows[place] = row
             if told is not None:
                 told(len(rows) / total if total else -1.0)
+    rows |= {place: rows[other] for place, other in same.items()}
     found = [_complete(rows[place]) for place in sorted(rows)]
     if out is not None:
         write = write_parquet if table == "parquet" else write_table
         write(found, Path(out) / f"{verb}.{table}")
     return found
+
+
+def _check_options(options: Params, out: Any, jobs: Any, cluster: Any) -> None:
+    """Refuse what no model could be solved with, before any is."""
+    find_method(options["method"], options["verb"])
+    Budget.of(options["time_limit"])
+    if options["format"] not in (None, *READERS):
+        msg = f"`format` must be one of {', '.join(READERS)}, got {options['format']!r}"
+        raise ModelError(msg)
+    if jobs is not None and (not isinstance(jobs, int | np.integer) or jobs == 0):
+        msg = f"`jobs` must be a number of processes, got {jobs!r}"
+        raise MethodError(msg)
+    if not isinstance(cluster, str | None):
+        msg = f"`cluster` must be an address as tcp://host:8786, got {type(cluster).__name__}"
+        raise MethodError(msg)
+    if out is not None and Path(out).exists() and not Path(out).is_dir():
+        msg = f"`out` must be a folder, but {out} is a file"
+        raise ModelError(msg)
 
 
 def solve_one(params: Params) -> Record:
@@ -149,13 +176,22 @@ def solve_one(params: Params) -> Record:
     try:
         given = params["given"]
         if not isinstance(given, IsingModel | MarkovRandomField):
-            given = read_model(given, format=params["format"])
+            given = _read(given, params["format"], params.get("digest"))
         row["variables"] = given.num_spins if isinstance(given, IsingModel) else given.num_variables
         options = {"time_limit": params["time_limit"], "threads": 1}
         row |= _answers(given, params["verb"], params["method"], options)
     except Exception as error:  # the other models go on
         row["error"] = f"{type(error).__name__}: {error}"
     return _finite(row)
+
+
+def _read(path: str, format: str | None, digest: str | None) -> Any:
+    """Read a file; its row will be kept as that of what ``digest`` was taken of."""
+    model = read_model(path, format=format)
+    if digest is not None and _digest(path) != digest:
+        msg = f"{path} changed while it waited, or is another file here; solve it again"
+        raise ModelError(msg)
+    return model
 
 
 def _answers(model: Any, verb: str, method: str, options: dict[str, Any]) -> Row:
@@ -250,19 +286,26 @@ def _named(models: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(given, IsingModel | MarkovRandomField):
             yield f"model {k}", given
         elif isinstance(given, str | os.PathLike):
-            yield os.fspath(given), os.fspath(given)
+            path = os.fspath(given)
+            if path == "-":
+                msg = "standard input is one model: it cannot be one of several"
+                raise ModelError(msg, index=k)
+            # Names may be bytes that are no text; workers on a cluster have folders of their own.
+            yield os.fsencode(path).decode(errors="backslashreplace"), str(Path(path).absolute())
         else:
             msg = f"`models` must hold models or paths, got {type(given).__name__} at {k}"
             raise ModelError(msg, index=k)
 
 
-def _digest(given: Any) -> str:
-    """Return a hash of what a model or its file holds; of the name where it cannot be read."""
+def _digest(given: Any) -> str | None:
+    """Return a hash of what a model or its file holds; None where that cannot be read twice."""
     if isinstance(given, str):
         try:
+            if not Path(given).is_file():  # a pipe is empty afterwards
+                return None
             body = Path(given).read_bytes()
         except OSError:
-            body = given.encode()
+            return None
     else:
         body = _contents(given)
     return hashlib.sha256(body).hexdigest()[:32]

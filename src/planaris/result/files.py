@@ -214,8 +214,7 @@ def _answer(body: dict[str, Any]) -> Saved:
     if set(body) != FIELDS.get(answer, set(body)):
         msg = f"{answer!r} must hold {', '.join(sorted(FIELDS[answer]))}, and nothing else"
         raise ValueError(msg)
-    decoded = _decode(body["certificate"])
-    proof: Proof | None = PartProofs(decoded) if isinstance(decoded, list) else decoded
+    proof: Proof | None = _decode_proof(body["certificate"])
     if answer == "planarity" and not isinstance(proof, Plane | NotPlanar):
         msg = "`certificate` must be of kind 'plane' or 'not-planar'"
         raise ValueError(msg)
@@ -327,6 +326,12 @@ def _holds_bool(value: Any) -> bool:
     return bool in kinds or (list in kinds and any(map(_holds_bool, value)))
 
 
+def _decode_proof(value: Any, depth: int = 0) -> Any:
+    """Return one proof, which may be a list of proofs of parts."""
+    proof = _decode(value, depth)
+    return PartProofs(proof) if isinstance(proof, list) else proof
+
+
 def _decode(value: Any, depth: int = 0) -> Any:
     if value is None:
         return None
@@ -345,7 +350,7 @@ def _decode(value: Any, depth: int = 0) -> Any:
         "Array": _array,
         "int": _whole,
         "float": _float,
-        "Proof | None": lambda entry: _decode(entry, depth + 1),
+        "Proof | None": lambda entry: _decode_proof(entry, depth + 1),
         "Sequence[Proof | None]": lambda entry: _decode(entry, depth + 1),
     }
     return kind(**{f.name: readers[str(f.type)](given[f.name]) for f in fields(kind)})

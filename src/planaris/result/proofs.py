@@ -251,7 +251,8 @@ class PartProof(Proof):
     lower : float
         No state gives these edges less energy.
     proof : object or None
-        What :mod:`planaris.verify` checks; None where the method leaves no proof.
+        What :mod:`planaris.verify` checks; None where the method leaves no proof. Then plain
+        elimination has to do, if the part is narrow enough.
     """
 
     KIND: ClassVar[str] = "part"

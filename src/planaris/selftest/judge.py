@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from planaris.result import ProvedInterval
 from planaris.selftest.rationals import Truth, as_fraction
 
 NOT_RELIED_ON = ("method", "proved", "certificate")
@@ -73,6 +74,36 @@ def false_claim(truth: Truth, body: dict[str, Any], *, accepted: bool) -> str | 
         "proof": _planarity,  # alone, it claims nothing else
     }
     return next(judges[answer](truth, body, accepted), None)
+
+
+def false_interval(truth: Truth, proved: ProvedInterval) -> str | None:
+    """Return an end of what a proof proves that is false, None if there is none.
+
+    Whatever a result claims: proofs that prove too much would support a false one. No tolerance is
+    granted but the rounding of the ends themselves.
+
+    Examples
+    --------
+    >>> import planaris as pl
+    >>> truth = Truth(pl.IsingModel([(0, 1)], [2.0]))
+    >>> false_interval(truth, ProvedInterval("minimum energy", -2.0)) is None
+    True
+    >>> false_interval(truth, ProvedInterval("minimum energy", -1.999))
+    'lower end -1.999 of the minimum energy'
+    """
+    if truth.minimum is None:
+        return None
+    if proved.claim == "minimum energy":
+        true: Fraction = truth.minimum
+    elif proved.claim == "log Z":
+        true = Fraction(truth.log_partition)
+    else:
+        return None
+    for name, end, way in (("lower", proved.lower, 1), ("upper", proved.upper, -1)):
+        none = end == -way * math.inf
+        if not none and not way * (Fraction(end) - true) <= 2 * Fraction(math.ulp(end)):
+            return f"{name} end {end!r} of the {proved.claim}"
+    return None
 
 
 def _ground_state(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterator[str]:

@@ -22,7 +22,7 @@ from planaris.verify.proof_arrays import components
 from planaris.verify.proofs.marginals.claimed_ends import check_neighbour_ends, check_proved_ends
 from planaris.verify.recompute.cut_sums import edge_sum_by_cuts
 from planaris.verify.recompute.determinant import edge_sum_by_determinant, is_warm
-from planaris.verify.recompute.elimination import Recomputed, recompute
+from planaris.verify.recompute.elimination import Recomputed, recompute_marginals
 from planaris.verify.recompute.log_partition import LARGE, cut_sum_of
 
 Ends = list[tuple[FloatArray, FloatArray]]
@@ -195,9 +195,12 @@ def _check_fit(model: IsingModel | MarkovRandomField, claim: _Claim) -> None:
 
 def _by_elimination(model: IsingModel | MarkovRandomField, claim: _Claim) -> list[Finding]:
     """Raise unless every table is the one that elimination finds; nothing where it is too wide."""
-    whole = recompute(model, task="sum", marginals=True, max_entries=2**18)
+    whole = recompute_marginals(model, 2**18)
     if whole is None or not 4 * whole.slack <= COARSEST:
         return []
+    if whole.value == -math.inf:
+        msg = "probabilities are claimed, but no state is allowed"
+        raise VerificationError(msg, claimed=None, found=whole.value)
     joint = whole.factor_marginals or []
     factors = claim.factors
     if isinstance(model, IsingModel):

@@ -16,7 +16,7 @@ import pytest
 import planaris as pl
 from helpers.command import COMMAND, planaris
 from helpers.processes import lines, started, wait_until
-from planaris.errors import MethodError, MissingExtraError, ModelError
+from planaris.errors import MethodError, MissingExtraError, ModelError, PlanarisError
 from planaris.experiments import many
 from planaris.experiments.parquet import write_parquet
 from planaris.io import write_model
@@ -256,3 +256,75 @@ def test_infinite_answers_are_numbers(tmp_path: Path) -> None:
 def test_what_is_no_list_of_models_is_refused(models) -> None:
     with pytest.raises(ModelError, match="list of models"):
         pl.solve_many(models, jobs=1)
+
+
+def test_a_file_that_changes_while_it_waits_is_not_kept(tmp_path: Path, monkeypatch) -> None:
+    """Its row would be found again as that of the file it was before."""
+    path, out = tmp_path / "a.edges", tmp_path / "out"
+    before, after = glasses(2)
+    write_model(before, path)
+    text, digest = path.read_bytes(), many._digest
+
+    def changed_behind(given):
+        found = digest(given)
+        write_model(after, path)
+        return found
+
+    monkeypatch.setattr(many, "_digest", changed_behind)
+    (row,) = pl.solve_many([path], out=out, jobs=1)
+    assert "changed while it waited" in row["error"]
+    monkeypatch.undo()
+    path.write_bytes(text)
+    (row,) = pl.solve_many([path], out=out, jobs=1)
+    assert row["answer"] == pl.ground_state(before).energy
+
+
+def test_a_model_given_twice_is_solved_once(tmp_path: Path) -> None:
+    write_model(glasses(1)[0], tmp_path / "a.edges")
+    files = [tmp_path / "a.edges", tmp_path / "none.edges", str(tmp_path / "a.edges")]
+    rows = pl.solve_many(iter(files), out=tmp_path / "out", jobs=1)
+    assert [row["error"] is None for row in rows] == [True, False, True]
+    assert rows[0] == rows[2]
+    assert len(lines(tmp_path / "out" / "ground_state.jsonl")) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("table", many.TABLES)
+def test_names_that_are_no_text_are_written_as_text(tmp_path: Path, table: str) -> None:
+    write_model(glasses(1)[0], tmp_path / "a.edges")
+    (tmp_path / "a.edges").rename(tmp_path / os.fsdecode(b"\xff, b.edges"))
+    (row,) = pl.solve_many(tmp_path, out=tmp_path / "out", jobs=1, table=table)
+    assert row["name"].endswith("/\\xff, b.edges")
+    assert row["exact"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_pipes_are_not_kept(tmp_path: Path) -> None:
+    """Their names say nothing about what they hold."""
+    pipe = tmp_path / "pipe.edges"
+    os.mkfifo(pipe)
+    for model in glasses(2):
+        write_model(model, tmp_path / "a.edges")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(pipe.write_bytes, (tmp_path / "a.edges").read_bytes())
+            (row,) = pl.solve_many([pipe], out=tmp_path / "out", jobs=1)
+        assert row["answer"] == pl.ground_state(model).energy
+    with pytest.raises(ModelError, match="standard input is one model"):
+        pl.solve_many(["-"], jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "best"}, "`method` must be one of"),
+        ({"time_limit": -1}, "`time_limit` must be"),
+        ({"format": "zip"}, "`format` must be one of"),
+        ({"jobs": 0}, "`jobs` must be a number of processes"),
+        ({"jobs": "two"}, "`jobs` must be a number of processes"),
+        ({"cluster": 8786}, "`cluster` must be an address"),
+        ({"out": __file__}, "`out` must be a folder"),
+    ],
+)
+def test_options_that_no_model_can_be_solved_with_are_refused_at_once(options, said) -> None:
+    with pytest.raises(PlanarisError, match=said):
+        pl.solve_many(glasses(2), **{"jobs": 1, **options})

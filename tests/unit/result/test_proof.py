@@ -124,3 +124,13 @@ def test_files_without_a_proof_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="holds no proof"):
         Proof.load(path)
     assert load_result(path).certificate is None
+
+
+def test_proofs_of_parts_inside_others_can_be_checked_after_reading(tmp_path) -> None:
+    tables = np.random.default_rng(1).normal(size=(3, 2, 2))
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    mrf = pl.MarkovRandomField([2] * 3, list(zip(pairs, tables, strict=True)), log=True)
+    state = pl.ground_state(mrf)
+    assert isinstance(state.certificate.proof, list)
+    state.save(tmp_path / "r.json")
+    assert Proof.load(tmp_path / "r.json").check(mrf) == state.certificate.check(mrf)

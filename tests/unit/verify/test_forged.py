@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from helpers.trials import trials
 from planaris.errors import VerificationError
 from planaris.result import Bounds, CutTree, LabelTrees, LogPartition, MeanField, MiniBuckets
 from planaris.result.files import _decode, save_result
+from planaris.selftest.rationals import Truth
 from planaris.selftest.tampering.corruption import KINDS, number_places, solve_kind
 from planaris.verify import check_certificate, check_result
 from planaris.verify.proofs.energy.ground_state import require_lower
@@ -61,6 +63,29 @@ def test_rounding_of_huge_numbers_hides_no_claim() -> None:
 
 
 @pytest.mark.usefixtures("ticking")
+def test_couplings_beside_larger_ones_prove_no_false_lower_end() -> None:
+    # Probabilities of the small ones were off by what their logarithms were rounded by, and the
+    # large ones, which they do not hold, were multiplied with them.
+    rng = np.random.default_rng(3)
+    proved = 0
+    for _ in range(trials(150, 1500)):
+        n, small, large = (
+            int(rng.integers(3, 7)),
+            10 ** rng.uniform(3, 5.5),
+            10 ** rng.uniform(4, 7),
+        )
+        path = [(v, v + 1) for v in range(n - 1)]
+        others = [(u, v) for u in range(n) for v in range(u + 2, n)]
+        sizes = np.repeat([small, large], [len(path), len(others)])
+        model = pl.IsingModel(path + others, sizes * rng.uniform(0.5, 1, len(sizes)))
+        proof = Bounds(MeanField(np.arange(n - 1), np.zeros(n)), None)
+        lower = proof.check(model).lower
+        assert Fraction(lower) <= Fraction(Truth(model).log_partition)
+        claim = LogPartition(value=lower, lower=lower, upper=np.inf, method="", certificate=proof)
+        proved += check_interval(model, claim)[0].status == "proved"
+    assert proved
+
+
 def test_numbers_that_overflow_are_refused() -> None:
     edges = [(u, v) for u in range(40) for v in range(u)]
     model = pl.IsingModel(edges, 0.01)

@@ -10,7 +10,7 @@ import pytest
 import planaris as pl
 from helpers.planar_graphs import complete
 from planaris.errors import VerificationError
-from planaris.result import load_result
+from planaris.result import PartProofs, load_result
 from planaris.selftest.models import KINDS
 from planaris.verify import check_result
 
@@ -70,3 +70,47 @@ def test_a_plain_upper_end_needs_no_proof_but_a_lower_one_does() -> None:
     assert check_result(model, found).proved
     lowered = replace(found, upper=found.upper - 0.1)
     assert [f.status for f in check_result(model, lowered).findings] == ["proved", "unproved"]
+
+
+def test_constants_hide_no_wrong_probability() -> None:
+    """Their rounding is none of probabilities; and a weight of zero leaves none to be right."""
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    model = pl.IsingModel(pairs, [1.0, -0.5, 2.0], offset=1e17)
+    found = pl.marginals(model)
+    assert check_result(model, found).proved
+    wrong = replace(found, error=1e-12, edges=found.edges + np.eye(3)[0] * 1e-10)
+    with pytest.raises(VerificationError, match="P"):
+        check_result(model, wrong)
+    mrf = pl.MarkovRandomField([2], [((0,), [1.0, 2.0]), ((), 1.0)])
+    never = pl.MarkovRandomField([2], [((0,), [1.0, 2.0]), ((), 0.0)])
+    chances = pl.marginals(mrf)
+    assert check_result(mrf, chances).proved
+    with pytest.raises(VerificationError, match="no state is allowed"):
+        check_result(never, chances)
+
+
+def test_narrow_parts_without_a_proof_are_eliminated_one_by_one() -> None:
+    """The whole is too wide for that, but its lattice comes with a proof, its K5 without."""
+    lattice, rng = pl.generate.square_lattice(40), np.random.default_rng(2)
+    five = complete(5) + lattice.num_vertices - 1  # they share a spin
+    edges = np.concatenate([lattice.edges, five])
+    model = pl.IsingModel(edges, rng.normal(size=len(edges)))
+    state = pl.ground_state(model)
+    assert [part.proof is None for part in state.certificate].count(True) == 1
+    (minimum,) = (f for f in check_result(model, state).findings if f.claim == "minimum")
+    assert (minimum.status, minimum.detail) == ("recomputed", "elimination, t-join")
+    alone = check_result(model, state, recompute=False)
+    assert not alone.proved
+    (at,) = (k for k, part in enumerate(state.certificate) if part.proof is None)
+    wrong = PartProofs(state.certificate)
+    wrong[at] = replace(wrong[at], lower=wrong[at].lower + 1e-6)
+    with pytest.raises(VerificationError, match=f"part {at}"):
+        check_result(model, replace(state, certificate=wrong))
+    spins = state.spins.copy()
+    spins[five.max()] *= -1
+    energy = model.energy(spins)
+    worse = replace(
+        state, spins=spins, assignment=(spins + 1) // 2, energy=energy, lower=energy, upper=energy
+    )
+    with pytest.raises(VerificationError, match="but the proof gives"):
+        check_result(model, worse)

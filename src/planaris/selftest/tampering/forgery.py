@@ -2,7 +2,8 @@
 
 Where :mod:`planaris.selftest.tampering.corruption` draws numbers at random from large results,
 this goes through all of a small one: every answer of every method, every field, every kind of
-change. What passes the check is judged by brute force in rational numbers.
+change. What passes the check is judged by brute force in rational numbers. So is what a changed
+proof proves, whatever is claimed: a proof that proves too much would support a false claim.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from planaris.kernels.cuts import balance_signs
 from planaris.methods.registry import Verb, method_names
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import load_result
-from planaris.result.files import FORMAT, VERSION, digest, save_result
+from planaris.result.files import FORMAT, VERSION, digest, load_proof, save_result
 from planaris.result.proofs import PROOFS
-from planaris.selftest.judge import false_claim
+from planaris.selftest.judge import false_claim, false_interval
 from planaris.selftest.rationals import Truth
 from planaris.selftest.soak import REFUSALS
 from planaris.selftest.tampering.window_ends import ends_by_windows
@@ -194,7 +195,12 @@ def _fault(case: Forgeable, truth: Truth, path: Path, body: dict[str, Any]) -> s
         wrong = false_claim(truth, body, accepted=report.proved)
         if wrong is not None:
             return f"{wrong} is false, but passes{'' if recompute else ' by its proof alone'}"
-    return None
+    try:
+        proved = load_proof(path).check(case.model)
+    except PlanarisError:
+        return None
+    wrong = false_interval(truth, proved)
+    return None if wrong is None else f"its proof gives the {wrong}, which is false"
 
 
 def _refusal(case: Forgeable, path: Path) -> str | None:

@@ -75,6 +75,7 @@ def mar(
     if isinstance(nodes, np.ndarray):
         nodes = list(np.column_stack([1.0 - nodes, nodes]))
     if json:
+        z = result.log_partition
         print_json(
             {
                 "task": "MAR",
@@ -89,7 +90,10 @@ def mar(
                 "exact": result.exact,
                 "proved": result.proved,
                 "method": result.method,
-                "stats": result.stats,
+                "log_partition": z and z.value,
+                "log_partition_lower": z and z.lower,
+                "log_partition_upper": z and z.upper,
+                "stats": {k: v for k, v in result.stats.items() if k != "log_partition"},
             },
             out,
         )

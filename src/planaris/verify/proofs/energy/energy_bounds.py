@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from planaris.models import IsingModel
 from planaris.result import CutTree, Flow, Proof, SemidefiniteTree, TJoinProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
@@ -20,6 +21,7 @@ from planaris.verify.embedding import closed_walks
 from planaris.verify.proof_arrays import components, require, whole_numbers
 from planaris.verify.proofs.energy.semidefinite import semidefinite_bound
 from planaris.verify.proofs.energy.tjoin import packing_value
+from planaris.verify.recompute.elimination import least_energy
 
 SEMIDEFINITE_UNITS = 64
 """Norms of matrices are computed in doubles, by verify and by the solver in orders of their own."""
@@ -76,6 +78,14 @@ def energy_bound(model: BareModel, proof: Any, allowed: float) -> EnergyBound | 
         lowest = semidefinite_bound(model.edges, model.couplings, proof)
         return EnergyBound([lowest], units=SEMIDEFINITE_UNITS)
     return None
+
+
+def eliminated(model: BareModel, allowed: float) -> EnergyBound | None:
+    """Return the least energy by plain elimination, without a proof; None if it is too wide."""
+    used, edges = np.unique(model.edges, return_inverse=True)
+    ising = IsingModel(edges.reshape(-1, 2), model.couplings, num_spins=len(used))
+    lowest = least_energy(ising, allowed)
+    return EnergyBound(_expansion(lowest)) if isinstance(lowest, Fraction) else None
 
 
 def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:

@@ -15,11 +15,11 @@ from planaris.typing import Array
 from planaris.verify.conversions import BareModel
 from planaris.verify.exactness import energy_tolerance, makes_difference
 from planaris.verify.proof_arrays import require, whole_numbers
-from planaris.verify.proofs.energy.energy_bounds import EnergyBound, energy_bound
+from planaris.verify.proofs.energy.energy_bounds import EnergyBound, eliminated, energy_bound
 from planaris.verify.proofs.energy.splits import split_bound
 
 
-def check_certificate(model: IsingModel, result: GroundState) -> bool:
+def check_certificate(model: IsingModel, result: GroundState, *, recompute: bool = False) -> bool:
     """Raise unless every proof in ``result.certificate`` holds and supports what is claimed.
 
     Parameters
@@ -28,6 +28,8 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
         The model that was solved.
     result : GroundState
         What the solver returned.
+    recompute : bool
+        Eliminate parts that came without a proof, where they are narrow enough.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def check_certificate(model: IsingModel, result: GroundState) -> bool:
     True
     """
     tolerance = energy_tolerance(model)
-    bound = proved_bound(model, result.certificate, tolerance / 4)
+    bound = proved_bound(model, result.certificate, tolerance / 4, recompute=recompute)
     if bound is None:
         return False
     below = [-term for term in bound.terms]
@@ -122,10 +124,13 @@ def beyond(terms: list[float], lowest: Fraction | float) -> float:
     return float(sum(map(Fraction, terms), Fraction(0)) - Fraction(lowest))
 
 
-def proved_bound(model: IsingModel, certificate: Any, allowed: float) -> EnergyBound | None:
+def proved_bound(
+    model: IsingModel, certificate: Any, allowed: float, *, recompute: bool = False
+) -> EnergyBound | None:
     """Return the bound on the energies of a model that a certificate proves, if all of it does.
 
-    Where rounding would cost more than ``allowed``, proofs are evaluated in rational numbers.
+    Where rounding would cost more than ``allowed``, proofs are evaluated in rational numbers. With
+    ``recompute`` narrow parts need no proof.
     """
     if certificate is None:
         return None
@@ -142,7 +147,9 @@ def proved_bound(model: IsingModel, certificate: Any, allowed: float) -> EnergyB
             msg = f"`certificate` must cover each of the {len(bare.edges)} edges once"
             raise VerificationError(msg, part=None)
         share = allowed / max(len(parts), 1)
-        bounds = [_part_bound(bare, number, part, share) for number, part in enumerate(parts)]
+        bounds = [
+            _part_bound(bare, number, part, share, recompute) for number, part in enumerate(parts)
+        ]
     if any(bound is None for bound in bounds):
         return None
     sound = [bound for bound in bounds if bound is not None]
@@ -155,10 +162,14 @@ def proved_bound(model: IsingModel, certificate: Any, allowed: float) -> EnergyB
     )
 
 
-def _part_bound(bare: BareModel, number: int, part: Any, allowed: float) -> EnergyBound | None:
+def _part_bound(
+    bare: BareModel, number: int, part: Any, allowed: float, recompute: bool
+) -> EnergyBound | None:
     try:
         chosen = bare.restrict(whole_numbers(part.edges, "edges"))
         found = energy_bound(chosen, part.proof, allowed)
+        if part.proof is None and recompute:
+            found = eliminated(chosen, allowed)
         if found is not None:
             excess = math.fsum([part.lower, *(-term for term in found.terms)]) + found.slack
             quantum = energy_quantum(chosen)

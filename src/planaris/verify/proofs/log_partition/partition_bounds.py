@@ -249,6 +249,9 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
 
     With q ∝ exp(Σ_kept J s s + Σ f s), this is log Z_q + Σ (h - f) m + Σ_left J E_q s s, where
     E_q s s = m m for edges between clusters of q.
+
+    Means are those of a distribution p close to q, so this with E_p and H(p) for E_q and H(q) is a
+    bound as well. It is less by KL(p | q), which is of second order in the rounding of log Z_q.
     """
     kept = whole_numbers(proof.edges, "edges")
     fields = np.asarray(proof.fields, dtype=np.float64)
@@ -282,7 +285,8 @@ def mean_field_bound(model: IsingModel, proof: MeanField) -> Recomputed | None:
     ]
     size = float(np.abs(model.fields).sum() + np.abs(fields).sum() + np.abs(model.couplings).sum())
     value = math.fsum([found.value, *terms, model.offset])
-    return Recomputed(value, 64 * found.slack + 64 * _UNIT * (size + abs(value)))
+    slack = 64 * found.slack + 4 * found.unit * size
+    return Recomputed(value, slack + 64 * _UNIT * (size + abs(value)))
 
 
 def state_bound(model: IsingModel, proof: HeavyState) -> Recomputed:
