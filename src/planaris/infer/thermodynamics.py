@@ -23,6 +23,7 @@ from planaris.methods.registry import Model, Question, find_method
 from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
 from planaris.models.arrays import as_real
+from planaris.models.base import exact_sum
 from planaris.reductions.parts import share_structure, split_model
 from planaris.result import LogPartition, Marginals, Thermodynamics
 from planaris.tensor.temperatures import TemperatureSweep
@@ -243,10 +244,10 @@ def _mean_energy(model: Model, found: Marginals) -> float:
     if isinstance(model, IsingModel):
         edges = model.couplings * (1.0 - 2.0 * np.asarray(found.edges))
         nodes = model.fields * (1.0 - 2.0 * np.asarray(found.nodes))
-        return math.fsum([*edges.tolist(), *nodes.tolist(), 0.0 - model.offset])
+        return exact_sum(np.concatenate([edges, nodes, [0.0 - model.offset]]))
     chance = np.concatenate([np.ravel(table) for table in found.edges] or [np.zeros(0)])
     logs = np.where(np.isfinite(model.log_values), model.log_values, 0.0)
-    return 0.0 - math.fsum((chance * logs).tolist())
+    return 0.0 - exact_sum(chance * logs)
 
 
 def _range(model: Model) -> float:
@@ -255,7 +256,7 @@ def _range(model: Model) -> float:
         numbers = np.concatenate([model.couplings, model.fields, [model.offset]])
     else:
         numbers = model.log_values[np.isfinite(model.log_values)]
-    return math.fsum(np.abs(numbers).tolist()) * (1.0 + ROUNDED)
+    return exact_sum(np.abs(numbers)) * (1.0 + ROUNDED)
 
 
 def _energy_error(model: Model, error: float) -> float:
