@@ -23,7 +23,9 @@ from planaris.budget import use_clock
 from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.reference import enumerate_assignments, enumerate_states
+from planaris.relax.lp import cycle_polytope
 from planaris.selftest.interruptions.deadlines import METHODS
+from planaris.subgraphs import convex_combination
 
 MOST_LOOKS = 1000
 """Methods that go on while there is time are stopped here."""
@@ -139,6 +141,34 @@ def test_answers_hold_where_what_follows_a_search_is_late(verb, method, name):
                 except TimeLimitError:
                     continue
             check(verb, model, truth_of(name), found)
+
+
+LARGE = [
+    ("ground_state", "cycle-lp"),
+    ("ground_state", "branch-and-cut"),
+    ("ground_state", "pdc"),
+    ("log_partition", "pdc"),
+    ("log_partition", "trw"),
+    ("log_partition", "planar+tree"),
+]
+"""Methods that take steps with looks in between where a model is large."""
+
+
+@pytest.mark.parametrize("name", ["ring with fields", "complete", "torus"])
+@pytest.mark.parametrize(("verb", "method"), LARGE)
+def test_answers_hold_at_every_deadline_of_what_large_models_take(verb, method, name, monkeypatch):
+    monkeypatch.setattr(cycle_polytope, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(convex_combination, "LARGE", 0)
+    monkeypatch.setattr(convex_combination, "MEMBERS_AT_ONCE", 4)
+    model = models()[name]
+    looks = num_looks(verb, model, method)
+    for n in some_of(looks):
+        with use_clock(StepClock(n, n % 4)):
+            try:
+                found = call(verb, model, method, time_limit=1.0, threads=1)
+            except TimeLimitError:
+                continue
+        check(verb, model, truth_of(name), found)
 
 
 @settings(max_examples=60, deadline=None)
