@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
 from planaris.models.arrays import as_real
 from planaris.models.base import exact_sum
-from planaris.reductions.parts import share_structure, split_model
+from planaris.reductions.parts import Part, share_structure, split_model
 from planaris.result import LogPartition, Marginals, Thermodynamics
 from planaris.tensor.temperatures import TemperatureSweep
 from planaris.typing import ArrayLike, FloatArray
@@ -107,7 +108,7 @@ def thermodynamics(
     find_method(method, "log_partition")
     beta = _as_betas(betas)
     budget = verb_budget(time_limit, memory_limit, threads, progress)
-    if method == "auto" and embedding is None and _is_planar(model):
+    if method == "auto" and embedding is None and _is_planar(model, budget):
         method = "planar"  # chosen once, not for every β
     options: dict[str, Any] = {"method": method, "embedding": embedding}
     points: list[_Point] = []
@@ -130,10 +131,19 @@ def _as_betas(betas: ArrayLike) -> FloatArray:
     return beta
 
 
-def _is_planar(model: Model) -> bool:
+def _is_planar(model: Model, budget: Budget) -> bool:
+    return _all_parts(model, budget, lambda part: part.is_plane)
+
+
+def _all_parts(model: Model, budget: Budget, fit: Callable[[Part], bool]) -> bool:
+    """Return True if all biconnected parts of spins fit; False if the time is over before."""
     if not isinstance(model, IsingModel):
         return False
-    return all(part.is_plane for part in split_model(model).parts)
+    try:
+        with budget.for_structure():
+            return all(fit(part) for part in split_model(model).parts)
+    except TimeoutError:
+        return False
 
 
 class _Estimates:
@@ -214,7 +224,9 @@ def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
     log Z is convex in β: its derivative lies between the slopes to either side.
     """
     step = STEP * b
-    if step == 0 or not isinstance(model, IsingModel) or not _has_surface(model):
+    if step == 0 or not isinstance(model, IsingModel):
+        return None
+    if not _all_parts(model, budget, lambda part: part.embedding is not None):
         return None
     try:
         colder, here, warmer = (
@@ -233,10 +245,6 @@ def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
     energy, error = (least_energy + most_energy) / 2, (most_energy - least_energy) / 2
     exact = here.exact and error <= EXACT_ENERGY * _range(model)
     return _Point(here, energy, error, exact, here.method, (heat, 4 * b * b * most / step**2))
-
-
-def _has_surface(model: IsingModel) -> bool:
-    return all(part.embedding is not None for part in split_model(model).parts)
 
 
 def _mean_energy(model: Model, found: Marginals) -> float:
