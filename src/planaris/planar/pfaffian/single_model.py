@@ -186,6 +186,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
             "`log_partition` still bounds their partition function"
         )
         raise PrecisionError(msg, error=error)
+    budget.to_finish().check()  # freeing the factors has taken its time
     log_partition = log_constant(evaluator, entries) + log_sum
     # The entries are exponentials of rounded numbers.
     error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
