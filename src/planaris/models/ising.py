@@ -339,7 +339,7 @@ class IsingModel(ScaledModel):
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         fields = self.fields if self.has_fields else self.fields[:0]
         if s.ndim == 1:
-            signed = [self.couplings * agree, fields * s[: len(fields)], [self.offset], more]
+            signed: Any = [self.couplings * agree, fields * s[: len(fields)], [self.offset], more]
             return np.float64(exact_sum(np.concatenate(signed)))  # type: ignore[return-value]
         constants = np.concatenate([[self.offset], more])
         ones = np.ones((*s.shape[:-1], len(constants)))
