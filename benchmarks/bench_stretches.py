@@ -1,17 +1,22 @@
 """The longest work between two looks at the clock, of every method on models that take longer.
 
 ``python benchmarks/bench_stretches.py [--limit 1] [--repeats 3] [--least 10] [--only TEXT]`` runs
-every method of every verb on the models named in docs/reliability.md, with one thread, and prints
-the stretches that took at least so many milliseconds of processor time. A call with long ones is
-repeated, and the least counts: other processes disturb. Modules that are imported on first use
-are imported before.
+every method of every verb on the models named in docs/reliability.md, and the calls of
+``stretch_calls.py``, with one thread, and prints the stretches that took at least so many
+milliseconds of processor time. A call with long ones is repeated, and the least counts: other
+processes disturb. Modules that are imported on first use are imported before. Calls that take no
+limit are watched for signals instead: how long they handle none.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+import signal
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before BLAS is loaded: its threads spin
@@ -19,12 +24,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before BLAS is loaded: its thre
 import highspy  # noqa: F401  # imported on first use by planaris, too
 import numpy as np
 import scipy.optimize  # noqa: F401
+from stretch_calls import LIMITED, UNLIMITED
 
 from planaris import IsingModel, MarkovRandomField
 from planaris.generate import square_lattice
 from planaris.methods import methods
 from planaris.selftest.interruptions.interrupts import cube, lattice
-from planaris.selftest.stretches import longest_stretches
+from planaris.selftest.stretches import longest_stretches, stretches_of
 
 
 def complete(spins: int) -> IsingModel:
@@ -93,16 +99,56 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
-def measure(name: str, verb: str, method: str, options: argparse.Namespace) -> dict[str, float]:
-    """Return the stretches of a call that are long in every repeat."""
+def least_of(measure: Callable[[], dict[str, float]], options: Any) -> dict[str, float]:
+    """Return the milliseconds of stretches that are long in every repeat."""
     found: dict[str, float] = {}
     for k in range(options.repeats):
-        once = longest_stretches(MODELS[name](), verb, method, time_limit=options.limit, threads=1)
-        once = {place: 1e3 * gap for place, gap in once.items() if 1e3 * gap > options.least}
+        once = {place: 1e3 * gap for place, gap in measure().items() if 1e3 * gap > options.least}
         found = once if k == 0 else {p: min(g, once[p]) for p, g in found.items() if p in once}
         if not found:
             break
     return found
+
+
+def longest_deafness(call: Callable[[], Any]) -> dict[str, float]:
+    """Return the longest seconds of processor time of a call in which no signal was handled."""
+    last, longest = time.thread_time(), 0.0
+
+    def on_signal(*_: Any) -> None:
+        nonlocal last, longest
+        now = time.thread_time()
+        last, longest = now, max(longest, now - last)
+
+    before = signal.signal(signal.SIGPROF, on_signal)
+    signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
+    try:
+        last = time.thread_time()
+        call()
+        on_signal()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+    return {"no signal handled": longest - TICK}
+
+
+TICK = 0.004
+"""Seconds between signals."""
+
+
+def measurements(options: Any) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
+    """Yield all calls by name, each with what measures it once."""
+    for name, (method, made) in product(MODELS, methods().items()):
+        for verb in made.tasks:
+            yield (
+                f"{verb} {method} {name}",
+                lambda n=name, v=verb, m=method: longest_stretches(
+                    MODELS[n](), v, m, time_limit=options.limit, threads=1
+                ),
+            )
+    for name, prepare in LIMITED.items():
+        yield name, lambda p=prepare: stretches_of(partial(p(), options.limit))
+    for name, quiet in UNLIMITED.items():
+        yield name, lambda p=quiet: longest_deafness(p())
 
 
 def main() -> None:
@@ -114,15 +160,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="calls whose names contain this")
     options = parser.parse_args()
     longest: dict[str, tuple[float, str]] = {}
-    for name in MODELS:
-        for method, made in methods().items():
-            for verb in made.tasks:
-                call = f"{verb} {method} {name}"
-                if options.only not in call:
-                    continue
-                for place, gap in measure(name, verb, method, options).items():
-                    print(f"{gap:6.0f} ms  {place}: {call}", flush=True)
-                    longest[place] = max(longest.get(place, (0.0, "")), (gap, call))
+    for call, measure in measurements(options):
+        if options.only not in call:
+            continue
+        for place, gap in least_of(measure, options).items():
+            print(f"{gap:6.0f} ms  {place}: {call}", flush=True)
+            longest[place] = max(longest.get(place, (0.0, "")), (gap, call))
     print("\nBy place:")
     for place, (gap, call) in sorted(longest.items(), key=lambda item: -item[1][0]):
         print(f"{gap:6.0f} ms  {place}: {call}")

@@ -102,7 +102,7 @@ class LaneClock {
   }
 
  private:
-  static constexpr int64_t kPatience = 4'000'000;  // a few milliseconds
+  static constexpr int64_t kPatience = 1'000'000;  // a millisecond or two; three times that in memory not yet touched
   const std::function<void()>* look_;
   int64_t done_ = 0;
 };

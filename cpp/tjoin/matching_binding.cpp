@@ -79,7 +79,7 @@ class Solver {
       if (begin < 0 || end < begin || size_t(end) > odd.size()) {
         throw std::invalid_argument("offsets must rise from 0 to the length of odd");
       }
-      control.poll(double(k) / double(sets));
+      control.poll_now(double(k) / double(sets));  // a set may take a tenth of a millisecond
       joins.infeasible = solver_->solve({odd.data() + begin, size_t(end - begin)}, control,
                                         joins.edges, joins.digits);
       if (joins.infeasible < 0) joins.offsets.push_back(int64_t(joins.edges.size()));

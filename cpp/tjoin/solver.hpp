@@ -48,7 +48,7 @@ class TypedSolver final : public TJoinSolver {
           if (base_.store_.is_free(v)) engine_.grow_alone(v);
         }
         match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); }, kGrowth);
-        read_off(join, objective);
+        read_off(join, objective, control);
         if (proof != nullptr) write_proof(*proof);
       }
     } catch (...) {
@@ -85,7 +85,7 @@ class TypedSolver final : public TJoinSolver {
     return infeasible;
   }
 
-  void read_off(std::vector<int32_t>& join, std::vector<int64_t>& objective) {
+  void read_off(std::vector<int32_t>& join, std::vector<int64_t>& objective, Control& control) {
     const size_t begin = join.size();
     opener_.open_all(pairs_);
     const Store<Int>& store = base_.store_;
@@ -101,6 +101,7 @@ class TypedSolver final : public TJoinSolver {
         const Int length = dual(s) + dual(t);
         paths_.append(s, t, join, &length);
       }
+      control.poll_now();  // a long path takes milliseconds
     }
     cancel_pairs(join, begin);
     Int total = 0;

@@ -23,7 +23,9 @@ from planaris.budget import use_clock
 from planaris.errors import MethodError, NotPlanarError, TimeLimitError, TooLargeError
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.reference import enumerate_assignments, enumerate_states
+from planaris.relax.lp import cycle_polytope
 from planaris.selftest.interruptions.deadlines import METHODS
+from planaris.subgraphs import convex_combination
 
 MOST_LOOKS = 1000
 """Methods that go on while there is time are stopped here."""
@@ -139,6 +141,76 @@ def test_answers_hold_where_what_follows_a_search_is_late(verb, method, name):
                 except TimeLimitError:
                     continue
             check(verb, model, truth_of(name), found)
+
+
+LARGE = [
+    ("ground_state", "cycle-lp"),
+    ("ground_state", "branch-and-cut"),
+    ("ground_state", "pdc"),
+    ("log_partition", "pdc"),
+    ("log_partition", "trw"),
+    ("log_partition", "planar+tree"),
+]
+"""Methods that take steps with looks in between where a model is large."""
+
+
+@pytest.mark.parametrize("name", ["ring with fields", "complete", "torus"])
+@pytest.mark.parametrize(("verb", "method"), LARGE)
+def test_answers_hold_at_every_deadline_of_what_large_models_take(verb, method, name, monkeypatch):
+    monkeypatch.setattr(cycle_polytope, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(convex_combination, "LARGE", 0)
+    monkeypatch.setattr(convex_combination, "MEMBERS_AT_ONCE", 4)
+    model = models()[name]
+    looks = num_looks(verb, model, method)
+    for n in some_of(looks):
+        with use_clock(StepClock(n, n % 4)):
+            try:
+                found = call(verb, model, method, time_limit=1.0, threads=1)
+            except TimeLimitError:
+                continue
+        check(verb, model, truth_of(name), found)
+
+
+SPINS = ["ring", "ring with fields", "complete", "torus"]
+"""Models of spins, for what is computed by several calls."""
+
+BETAS = [0.5, 1.0]
+
+
+def deadlines_of(ask: Any) -> Any:
+    """Yield an answer for every deadline at which there is one."""
+    with use_clock(StepClock(MOST_LOOKS)) as clock, suppress(TimeLimitError):
+        ask()
+    for n in some_of(min(clock.looks, MOST_LOOKS)):
+        with use_clock(StepClock(n)), suppress(TimeLimitError):
+            yield ask()
+
+
+@pytest.mark.parametrize("name", SPINS)
+@pytest.mark.parametrize("method", ["auto", "tensor-network"])
+def test_thermodynamics_hold_at_every_deadline(method, name):
+    model = models()[name]
+    truth = [enumerate_states(model.at(beta)).log_partition for beta in BETAS]
+    for found in deadlines_of(lambda: pl.thermodynamics(model, BETAS, method, time_limit=1.0)):
+        if method == "auto":
+            assert np.all(found.log_partition_lower <= np.array(truth) + 1e-9)
+            assert np.all(found.log_partition_upper >= np.array(truth) - 1e-9)
+        assert np.all(np.isfinite(found.log_partition))
+
+
+@pytest.mark.parametrize("name", SPINS)
+def test_domain_walls_and_rigid_edges_hold_at_every_deadline(name):
+    model = models()[name]
+    turned = model.couplings.copy()
+    turned[0] *= -1.0
+    cost = enumerate_states(model.with_couplings(turned)).energy - truth_of(name).energy
+    for wall in deadlines_of(lambda: pl.domain_wall(model, [0], time_limit=1.0)):
+        assert wall.lower - 1e-9 <= cost <= wall.upper + 1e-9
+    whole = pl.rigid_edges(model)
+    assert whole.exact
+    for found in deadlines_of(lambda: pl.rigid_edges(model, time_limit=1.0)):
+        assert not np.any(found.rigid & ~whole.rigid)
+        assert not np.any(found.loose & ~whole.loose)
 
 
 @settings(max_examples=60, deadline=None)

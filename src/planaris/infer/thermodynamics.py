@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,8 @@ from planaris.methods.registry import Model, Question, find_method
 from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
 from planaris.models.arrays import as_real
-from planaris.reductions.parts import share_structure, split_model
+from planaris.models.base import exact_sum
+from planaris.reductions.parts import Part, share_structure, split_model
 from planaris.result import LogPartition, Marginals, Thermodynamics
 from planaris.tensor.temperatures import TemperatureSweep
 from planaris.typing import ArrayLike, FloatArray
@@ -106,7 +108,7 @@ def thermodynamics(
     find_method(method, "log_partition")
     beta = _as_betas(betas)
     budget = verb_budget(time_limit, memory_limit, threads, progress)
-    if method == "auto" and embedding is None and _is_planar(model):
+    if method == "auto" and embedding is None and _is_planar(model, budget):
         method = "planar"  # chosen once, not for every β
     options: dict[str, Any] = {"method": method, "embedding": embedding}
     points: list[_Point] = []
@@ -129,10 +131,19 @@ def _as_betas(betas: ArrayLike) -> FloatArray:
     return beta
 
 
-def _is_planar(model: Model) -> bool:
+def _is_planar(model: Model, budget: Budget) -> bool:
+    return _all_parts(model, budget, lambda part: part.is_plane)
+
+
+def _all_parts(model: Model, budget: Budget, fit: Callable[[Part], bool]) -> bool:
+    """Return True if all biconnected parts of spins fit; False if the time is over before."""
     if not isinstance(model, IsingModel):
         return False
-    return all(part.is_plane for part in split_model(model).parts)
+    try:
+        with budget.for_structure():
+            return all(fit(part) for part in split_model(model).parts)
+    except TimeoutError:
+        return False
 
 
 class _Estimates:
@@ -213,7 +224,9 @@ def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
     log Z is convex in β: its derivative lies between the slopes to either side.
     """
     step = STEP * b
-    if step == 0 or not isinstance(model, IsingModel) or not _has_surface(model):
+    if step == 0 or not isinstance(model, IsingModel):
+        return None
+    if not _all_parts(model, budget, lambda part: part.embedding is not None):
         return None
     try:
         colder, here, warmer = (
@@ -234,19 +247,15 @@ def _by_slopes(model: Model, b: float, budget: Budget) -> _Point | None:
     return _Point(here, energy, error, exact, here.method, (heat, 4 * b * b * most / step**2))
 
 
-def _has_surface(model: IsingModel) -> bool:
-    return all(part.embedding is not None for part in split_model(model).parts)
-
-
 def _mean_energy(model: Model, found: Marginals) -> float:
     """Return ⟨E⟩ of the model, unscaled, under marginals."""
     if isinstance(model, IsingModel):
         edges = model.couplings * (1.0 - 2.0 * np.asarray(found.edges))
         nodes = model.fields * (1.0 - 2.0 * np.asarray(found.nodes))
-        return math.fsum([*edges.tolist(), *nodes.tolist(), 0.0 - model.offset])
+        return exact_sum(np.concatenate([edges, nodes, [0.0 - model.offset]]))
     chance = np.concatenate([np.ravel(table) for table in found.edges] or [np.zeros(0)])
     logs = np.where(np.isfinite(model.log_values), model.log_values, 0.0)
-    return 0.0 - math.fsum((chance * logs).tolist())
+    return 0.0 - exact_sum(chance * logs)
 
 
 def _range(model: Model) -> float:
@@ -255,7 +264,7 @@ def _range(model: Model) -> float:
         numbers = np.concatenate([model.couplings, model.fields, [model.offset]])
     else:
         numbers = model.log_values[np.isfinite(model.log_values)]
-    return math.fsum(np.abs(numbers).tolist()) * (1.0 + ROUNDED)
+    return exact_sum(np.abs(numbers)) * (1.0 + ROUNDED)
 
 
 def _energy_error(model: Model, error: float) -> float:

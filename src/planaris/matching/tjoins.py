@@ -33,6 +33,9 @@ from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import Array, IntArray, LongArray
 
+SETS_AT_ONCE = 2**10
+"""Sets of vertices that are converted between two looks at the clock."""
+
 __all__ = [
     "CutPacking",
     "Joins",
@@ -307,13 +310,21 @@ class TJoinSolver:
         time_limit: TimeLimit = None,
     ) -> Joins:
         """Return a lightest T-join of each of several sets of odd vertices."""
-        # Ready arrays are checked together, which is faster than one by one.
-        sets = [v if is_ready(v) else self._vertices(v) for v in odd]
-        offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-        together = self._vertices(np.concatenate([np.zeros(0, np.int32), *sets]))
         budget = Budget.of(time_limit, progress=progress)
         with budget.required("not all sets were joined"):
+            sets = self._checked(odd, budget)
+            offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+            together = self._vertices(np.concatenate([np.zeros(0, np.int32), *sets]))
             return self._run(offsets, together, budget)
+
+    def _checked(self, odd: Sequence[ArrayLike], budget: Budget) -> list[IntArray]:
+        """Return the sets as arrays; ready ones are checked together, which is faster."""
+        sets = []
+        for k, given in enumerate(odd):
+            if k % SETS_AT_ONCE == 0:
+                budget.check()
+            sets.append(given if is_ready(given) else self._vertices(given))
+        return sets
 
     def _vertices(self, odd: ArrayLike) -> IntArray:
         return as_vertices("odd", odd, self._graph.num_vertices, (-1,))

@@ -338,10 +338,10 @@ class IsingModel(ScaledModel):
         """Return the log weights of states plus the sum of more numbers, rounded once."""
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         fields = self.fields if self.has_fields else self.fields[:0]
-        constants = [self.offset, *more]
         if s.ndim == 1:
-            signed = np.concatenate([self.couplings * agree, fields * s[: len(fields)], constants])
-            return np.float64(exact_sum(signed))  # type: ignore[return-value]
+            signed: Any = [self.couplings * agree, fields * s[: len(fields)], [self.offset], more]
+            return np.float64(exact_sum(np.concatenate(signed)))  # type: ignore[return-value]
+        constants = np.concatenate([[self.offset], more])
         ones = np.ones((*s.shape[:-1], len(constants)))
         signs = np.concatenate([agree, s[..., : len(fields)], ones], axis=-1, dtype=np.float64)
         numbers = np.concatenate([self.couplings, fields, constants])

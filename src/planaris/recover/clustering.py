@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import ModelError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
@@ -71,10 +73,11 @@ def two_clusters(
     if not hasattr(graph, "nodes"):
         msg = f"`graph` must be a networkx graph, got {type(graph).__name__}"
         raise ModelError(msg)
+    budget = Budget.of(time_limit)
     nodes = list(graph.nodes)
     place = {node: k for k, node in enumerate(nodes)}
     given = list(graph.edges(data=weight, default=1.0))
-    numbers = [as_number(f"{weight}` of the edge `{(u, v)}", w) for u, v, w in given]
+    numbers = _numbers(given, weight)
     ends = [(place[u], place[v]) for u, v, _ in given]
     data = [(u, v, w) for (u, v), w in zip(ends, numbers, strict=True) if u != v]
     # A node agrees with itself whatever the split.
@@ -82,7 +85,7 @@ def two_clusters(
     pairs = np.array([(u, v) for u, v, _ in data], dtype=np.int32).reshape(-1, 2)
     weights = np.array([w for *_, w in data], dtype=np.float64)
     model = IsingModel(pairs, weights / 2, num_spins=len(nodes))
-    best = ground_state(model, time_limit=time_limit)
+    best = ground_state(model, time_limit=budget)
     spins = best.spins * (best.spins[0] if len(nodes) else 1)
     apart = spins[pairs[:, 0]] != spins[pairs[:, 1]]
     cost = float(np.abs(weights[apart == (weights > 0)]).sum()) + loops
@@ -91,3 +94,14 @@ def two_clusters(
     return TwoClusters(
         (first, set(nodes) - first), cost, max(cost - gap, 0.0), best.exact, best.method
     )
+
+
+def _numbers(edges: list[tuple[Hashable, Hashable, Any]], weight: str) -> list[float]:
+    """Return the weights, which must be finite numbers."""
+    given = [w for *_, w in edges]
+    if all(type(w) is float or type(w) is int for w in given):
+        with suppress(OverflowError):
+            numbers = [float(w) for w in given]
+            if np.isfinite(numbers).all():
+                return numbers
+    return [as_number(f"{weight}` of the edge `{(u, v)}", w) for u, v, w in edges]

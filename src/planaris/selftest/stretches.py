@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -61,9 +62,7 @@ class GapClock:
 def longest_stretches(
     model: Any, verb: str, method: str, *, time_limit: float = 1.0, threads: int | None = None
 ) -> dict[str, float]:
-    """Return the longest seconds of processor time between looks at the clock.
-
-    They are named after both places, ``"first → second"``; the verb's return is ``"the end"``.
+    """Return the longest stretches of a verb: see :func:`stretches_of`.
 
     Examples
     --------
@@ -73,12 +72,28 @@ def longest_stretches(
     1
     """
     asked = (model, 2, 0, method) if verb == "sample" else (model, method)
+    ask = getattr(infer, verb)
+    return stretches_of(lambda: ask(*asked, time_limit=time_limit, threads=threads))
+
+
+def stretches_of(call: Callable[[], Any]) -> dict[str, float]:
+    """Return the longest seconds of processor time between looks at the clock.
+
+    They are named after both places, ``"first → second"``; the return of the call is
+    ``"the end"``.
+
+    Examples
+    --------
+    >>> from planaris.budget import Budget
+    >>> list(stretches_of(lambda: Budget(1.0)))
+    ['the start → elsewhere', 'elsewhere → the end']
+    """
     with use_clock(GapClock()) as clock:
         gc.callbacks.append(clock.on_collection)
         try:
             clock.last = time.thread_time()
             with suppress(PlanarisError):
-                getattr(infer, verb)(*asked, time_limit=time_limit, threads=threads)
+                call()
             clock.note("the end")
         finally:
             gc.callbacks.remove(clock.on_collection)

@@ -18,6 +18,7 @@ from planaris.budget import UNLIMITED, Budget
 from planaris.errors import MethodError
 from planaris.result import Decomposition as Proof
 from planaris.subgraphs.bias_model import EPSILON, BiasModel
+from planaris.subgraphs.quasi_newton import minimise_smooth
 from planaris.subgraphs.solvers import Pieces, Values
 from planaris.typing import FloatArray, LongArray
 
@@ -29,6 +30,12 @@ LEAST_LOGIT = -500.0
 
 MEMBERS_AT_ONCE = 2**18
 """Edges of all subgraphs that are worked on between two checks of the deadline."""
+
+LARGE = 2**18
+"""Variables beyond which the search is :func:`planaris.subgraphs.quasi_newton.minimise_smooth`."""
+
+MEMORY = 20
+"""Steps that the search remembers."""
 
 LEAST_SHARE = 1e-6
 """Weight of the subgraphs that hold an edge, below which their coupling of it is not used."""
@@ -94,10 +101,10 @@ class Decomposition:
         weights = np.exp(np.maximum(a - a.max(initial=-math.inf), LEAST_LOGIT))
         return np.asarray(weights / weights.sum())
 
-    def couplings(self, y: FloatArray, rho: FloatArray) -> FloatArray:
-        """Return θ^r of all subgraphs, flat."""
-        weight = self._weights(rho, UNLIMITED)
-        return self._couplings(y, weight, self._by_edge(weight))
+    def couplings(self, y: FloatArray, rho: FloatArray, budget: Budget = UNLIMITED) -> FloatArray:
+        """Return θ^r of all subgraphs, flat; ``TimeoutError`` when the time is over before."""
+        weight = self._weights(rho, budget)
+        return self._couplings(y, weight, self._by_edge(weight, budget), budget)
 
     def appearance(self) -> FloatArray:
         """Return the weight of the subgraphs that hold it, for every edge."""
@@ -243,9 +250,6 @@ class Decomposition:
 
     def minimise(self, max_iterations: int, tolerance: float = 2e-7) -> str:
         """Run L-BFGS from the best point; return why it stopped."""
-        from scipy import optimize
-        from threadpoolctl import threadpool_limits
-
         start = self.steps
         last: list[float] = []
 
@@ -263,11 +267,7 @@ class Decomposition:
             if max_iterations <= 0 or len(self.pieces) == 1:
                 self.value(x)
                 return "max_iterations" if max_iterations <= 0 else "optimal"
-            options: Any = {"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
-            # The optimiser's own products are short: threads only wait for each other there.
-            with threadpool_limits(1):
-                solve: Any = optimize.minimize
-                solve(self.value, x, jac=True, method="L-BFGS-B", callback=after, options=options)
+            self._search(x, max_iterations, after)
         except _Converged:
             return "optimal"
         except TimeoutError:
@@ -276,6 +276,31 @@ class Decomposition:
             # A planar piece has grown couplings that no precision handles; the best point stays.
             return "precision"
         return "max_iterations" if self.steps - start >= max_iterations else "optimal"
+
+    def _search(
+        self, x: FloatArray, max_iterations: int, after: Callable[[FloatArray], None]
+    ) -> None:
+        """Take steps of L-BFGS until one of the functions called ends that by an exception."""
+        from threadpoolctl import threadpool_limits
+
+        # The optimiser's own products are short: threads only wait for each other there.
+        with threadpool_limits(1):
+            if len(x) > LARGE:  # SciPy looks at no clock during a step
+                steps = MEMORY, max_iterations
+                minimise_smooth(self._attempt, x, *steps, after=after, budget=self.budget)
+                return
+            from scipy import optimize
+
+            solve: Any = optimize.minimize
+            options = {"maxiter": max_iterations, "maxcor": MEMORY, "ftol": 1e-13, "gtol": 1e-9}
+            solve(self.value, x, jac=True, method="L-BFGS-B", callback=after, options=options)
+
+    def _attempt(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient; infinity where a planar piece has too large couplings."""
+        try:
+            return self.value(x)
+        except MethodError:
+            return math.inf, x
 
     def pruned(self, least: float = 1e-4) -> Decomposition:
         """Return the decomposition without subgraphs of next to no weight, if that is possible.
@@ -316,9 +341,11 @@ class Decomposition:
         huge there.
         """
         rho = self.rho()
-        theta = self.couplings(self.y, rho)
-        own = rho[self.pieces.piece]
-        share, total = self._by_edge(own), self._by_edge(own * theta)
+        theta = self.couplings(self.y, rho, budget)
+        own = self._weights(rho, budget)
+        budget.check()
+        share, total = self._by_edge(own, budget), self._by_edge(own * theta, budget)
+        budget.check()
         held = share > LEAST_SHARE
         mean = np.where(held, total / np.where(held, share, 1.0), self.bare.couplings)
         larger = Decomposition(

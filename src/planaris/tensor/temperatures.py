@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
@@ -69,19 +70,30 @@ class TemperatureSweep:
         self.warm = WarmStart(sweep)
 
     def at(self, beta: float, budget: Budget | None = None) -> Estimate:
-        """Estimate log Z, marginals and specific heat at one β."""
+        """Estimate log Z, marginals and specific heat at one β.
+
+        ``TimeLimitError`` when the time is over before; a specific heat that is late is NaN.
+        """
         budget = Budget.of(None) if budget is None else budget
-        run, values = self.warm.contract(self.model.at(beta), budget)
-        log_z = run.log_partition(values)
-        heat, error = 0.0, 0.0
-        if beta > 0:
-            logs = [values[-1].found.log_partition]
-            for step in (STEP, -STEP, 2 * STEP, -2 * STEP):
-                near = self.warm.run_of(self.model.at(beta * (1.0 + step)), budget)
-                found = near.contract(values[-1].accuracy, budget, values[-1].program)
-                logs.append(found.log_partition)
-            heat, error = _second_difference(logs, log_z.upper - log_z.value)
-        return Estimate(log_z, run.marginals(values), heat, error)
+        with budget.required("the tensor network was not contracted"):
+            run, values = self.warm.contract(self.model.at(beta), budget)
+            log_z, marginals = run.log_partition(values), run.marginals(values)
+        heat, error = (math.nan, math.nan) if beta > 0 else (0.0, 0.0)
+        with suppress(TimeoutError):  # the specific heat is left out
+            if beta > 0:
+                heat, error = self._specific_heat(beta, values, log_z, budget)
+        return Estimate(log_z, marginals, heat, error)
+
+    def _specific_heat(
+        self, beta: float, values: Any, log_z: LogPartition, budget: Budget
+    ) -> tuple[float, float]:
+        """Return the specific heat and its error; ``TimeoutError`` when the time is over before."""
+        logs = [values[-1].found.log_partition]
+        for step in (STEP, -STEP, 2 * STEP, -2 * STEP):
+            near = self.warm.run_of(self.model.at(beta * (1.0 + step)), budget)
+            found = near.contract(values[-1].accuracy, budget, values[-1].program)
+            logs.append(found.log_partition)
+        return _second_difference(logs, log_z.upper - log_z.value)
 
 
 def _second_difference(logs: list[float], error: float) -> tuple[float, float]:

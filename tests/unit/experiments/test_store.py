@@ -20,7 +20,7 @@ from helpers.trials import trials
 from planaris.errors import ModelError
 from planaris.experiments.figure import Settings, stable
 from planaris.experiments.runner import run_figure, stored_results
-from planaris.experiments.store import Store, encode, trial_key
+from planaris.experiments.store import Store, encode, plain, trial_key
 from planaris.selftest.interruptions import kills
 
 SETTINGS = Settings()
@@ -72,6 +72,30 @@ def test_refuses_what_json_cannot_say(store, value):
     with pytest.raises(ModelError, match="a trial must hold"):
         store.append(FIGURE, {"seed": 1}, {"deep": [{"x": value}]})
     assert store.read(FIGURE) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1, -1], dtype=np.int8),
+        np.array([[0.5, -0.0], [1e30, 0.1]], dtype=np.float32),
+        np.array([True, False]),
+        np.array(["a", "b"]),
+        np.array([1, "b", None], dtype=object),
+        np.zeros((0, 3)),
+        np.array(2**63, dtype=np.uint64),
+    ],
+)
+def test_arrays_are_what_their_numbers_are_one_by_one(value):
+    given = value.tolist()
+    assert repr(plain(value)) == repr(plain(given))
+    assert all(type(x) is not np.generic for x in np.ravel(np.array(plain(value), dtype=object)))
+
+
+@pytest.mark.parametrize("value", [[1.0, np.nan], [[np.inf]], [-np.inf]])
+def test_arrays_of_odd_numbers_are_refused(value):
+    with pytest.raises(ModelError, match="a trial must hold finite numbers"):
+        plain(np.array(value))
 
 
 def test_a_record_cut_anywhere_is_left_out_and_the_next_one_is_not(store):

@@ -397,3 +397,22 @@ def test_a_graph_has_a_whole_number_of_vertices(count) -> None:
 def test_a_start_is_an_earlier_answer() -> None:
     with pytest.raises(ModelError, match="start"):
         minimum_tjoin(2, [(0, 1)], [1], [0, 1], start=3)  # type: ignore[arg-type]
+
+
+def test_many_sets_look_at_the_clock_while_they_are_converted_and_joined(rng, monkeypatch):
+    monkeypatch.setattr("planaris.matching.tjoins.SETS_AT_ONCE", 4)
+    n, edges = square_dual(5, rng)[:2]
+    solver = TJoinSolver(n, edges, rng.random(len(edges)))
+    sets = [rng.choice(n, 4, replace=False).tolist() for _ in range(12)]
+    whole = solver.solve_many(sets, time_limit=1.0)
+    with use_clock(StepClock(10**6)) as clock:
+        solver.solve_many(sets, time_limit=1.0)
+    assert clock.looks >= 12 // 4 + 12  # one for four sets that are converted, and for each join
+    for stop in range(1, clock.looks + 1):
+        with use_clock(StepClock(stop)):
+            try:
+                found = solver.solve_many(sets, time_limit=1.0)
+            except TimeLimitError:
+                assert stop < clock.looks
+                continue
+        assert found.numerators == whole.numerators

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from helpers.exact_models import nearest
 from planaris.models import IsingModel, MarkovRandomField
-from planaris.models.base import exact_sum, exact_sums, round_once, slices
+from planaris.models.base import _median, exact_sum, exact_sums, round_once, slices
 
 
 def random_numbers(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -105,3 +106,25 @@ def test_sums_of_several_blocks_are_rounded_once(
     assert math.copysign(1.0, exact_sum(np.full(600, -0.0))) == 1.0
     with np.errstate(over="ignore"):
         assert exact_sum(np.full(600, 1e308)) == math.inf
+
+
+@pytest.mark.parametrize("count", [3, 400, 5000])
+def test_energies_above_a_level_of_many_terms_are_rounded_once(count: int) -> None:
+    rng = np.random.default_rng(count)
+    edges = np.column_stack([np.arange(count - 1), np.arange(1, count)])
+    numbers = [rng.normal(size=k) * 10.0 ** rng.integers(-12, 12, k) for k in (count - 1, count)]
+    model = IsingModel(edges, *numbers, offset=0.7)
+    one, two = rng.choice([-1, 1], (2, count)).astype(np.int8)
+    level = model.energy_terms(one)
+    exact = sum(map(Fraction, model.energy_terms(two).tolist())) - sum(
+        map(Fraction, level.tolist())
+    )
+    assert model.energy_above(two, level) == model.energy_above(two, level.tolist()) == float(exact)
+
+
+@pytest.mark.parametrize("count", [*range(1, 12), 1000, 1001])
+def test_medians_are_those_of_a_sorted_list(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for digits in (0, 1, 9):
+        values = np.abs(rng.normal(size=count)).round(digits)
+        assert _median(values) == statistics.median(values.tolist())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.clocks import StepClock
+from planaris.budget import use_clock
 from planaris.errors import ModelError
 from planaris.recover import (
     MAP,
@@ -73,6 +76,32 @@ def test_clusters_of_odd_graphs() -> None:
     several.add_edge(0, 1, weight=-3)
     found = two_clusters(several)
     assert (found.cost, found.clusters) == (2.0, ({0}, {1}))
+
+
+@pytest.mark.parametrize("weight", [3, 2.5, True, np.float32(0.5), np.int8(-2), Fraction(1, 4)])
+def test_weights_of_clusters_are_any_real_numbers(weight: object) -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", weight=weight)
+    graph.add_edge("b", "c", weight=-1)
+    found = two_clusters(graph)
+    assert found.exact
+    assert found.cost == 0.0
+    assert ({"a", "b"} in found.clusters) == (float(weight) > 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 10**400, "2", None, 1j, [1.0]])
+def test_a_weight_that_is_no_number_is_named(weight: object) -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", weight=1.0)
+    graph.add_edge("b", "c", weight=weight)
+    with pytest.raises(ModelError, match=r"of the edge `\('b', 'c'\)"):
+        two_clusters(graph)
+
+
+def test_the_time_for_clusters_includes_reading_the_graph() -> None:
+    with use_clock(StepClock(1)):  # over at the second look, which is the first after reading
+        found = two_clusters(nx.cycle_graph(6), time_limit=1.0)
+    assert found.lower <= found.cost
 
 
 def test_images_are_cleaned(rng: np.random.Generator) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
+from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
 from planaris.planar.pfaffian.entries import Entries
@@ -111,7 +112,7 @@ def _around_gauge(
     """
     spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
     relative = np.where(agreements(evaluator, spins), couplings, -couplings)
-    best = math.fsum(relative.tolist())
+    best = exact_sum(relative)
     lower = evaluator.embedding.num_components * math.log(2.0) + best
     if evaluator.genus:
         return evaluator.bounds(couplings, lower, stats)
@@ -185,6 +186,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
             "`log_partition` still bounds their partition function"
         )
         raise PrecisionError(msg, error=error)
+    budget.to_finish().check()  # freeing the factors has taken its time
     log_partition = log_constant(evaluator, entries) + log_sum
     # The entries are exponentials of rounded numbers.
     error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))

@@ -12,6 +12,7 @@ import numpy as np
 
 from planaris.embed import Embedding
 from planaris.models import IsingModel
+from planaris.models.base import exact_sum
 from planaris.planar.sk08.half_kasteleyn import HalfKasteleyn, half_kasteleyn
 from planaris.planar.sk08.matching import check_plane_model
 from planaris.result import LogPartition, Marginals
@@ -85,7 +86,7 @@ def _solve(
         half = half_kasteleyn(embedding).prefactor()
     costs = 2 * model.couplings
     count = embedding.num_components
-    base = count * math.log(2) - math.fsum(model.couplings.tolist()) + model.offset
+    base = count * math.log(2) - exact_sum(model.couplings) + model.offset
     agree = np.zeros(model.num_edges)
     if not half.num_rows:
         return base, 4 * np.finfo(float).eps * abs(base), agree

@@ -97,10 +97,13 @@ class BranchAndCut(CycleRelaxation):
         Weak duality with the multipliers of the last solve: leaving costs the reduced cost
         on top of the bound that these very multipliers give.
         """
-        room = self.energy - self.bound() - self.form.quantum * (1 - 1e-6)
-        if room < 0 or not np.isfinite(room) or self.budget.expired():
+        try:
+            room = self.energy - self.bound() - self.form.quantum * (1 - 1e-6)
+            if room < 0 or not np.isfinite(room) or self.budget.expired():
+                return ()
+            _, reduced, slop = self.lp.reduced_costs()
+        except TimeoutError:
             return ()
-        _, reduced, slop = self.lp.reduced_costs()
         free = self.lp.lower < self.lp.upper
         room += self.form.resolution
         stay0 = np.flatnonzero(free & (reduced - slop > room))
@@ -114,10 +117,14 @@ class BranchAndCut(CycleRelaxation):
         bound, stalled, rounds = node.bound, 0, 0
         at_root = not node.fixings
         while True:
-            status = self.lp.solve(budget=self.budget)
-            if status == "infeasible":  # numerics only, see closure(): keep the old bound
-                return bound, False
-            new = max(bound, self.bound())
+            try:
+                status = self.solve()
+                if status == "infeasible":  # numerics only, see closure(): keep the old bound
+                    return bound, False
+                new = max(bound, self.bound())
+                self.lp.finish.check()
+            except TimeoutError:  # long after the deadline
+                return max(bound, self.least_bound()), False
             self.try_round(rounds)
             gap = max(self.energy - bound, 1e-300)
             stalled = stalled + 1 if new - bound < (0.005 if at_root else 0.02) * gap else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
 from planaris.kernels.relaxations import CycleCuts, separate_cycles, separate_wheels
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
-from planaris.models.base import sum_below
+from planaris.models.base import exact_sum, sum_below
 from planaris.relax.cut_form import CutForm
 from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
 from planaris.relax.lp.growing_lp import GrowingLP
@@ -19,6 +20,9 @@ from planaris.result import GroundState, Pseudomarginals
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 MAX_PSD_SPINS = 200
+READ_AT_ONCE = 2**14
+"""Edges up to which a solution is read, bounded and rounded without a look at the clock."""
+
 INTEGRAL = 1e-6
 """Pseudomarginals this near to 0 or 1 count as integral."""
 
@@ -68,6 +72,16 @@ class CycleRelaxation:
     def bound(self) -> float:
         """Return the safe lower bound of the last solve."""
         return sum_below(self.form.base, self.lp.safe_bound(), -self.form.error)
+
+    def solve(self) -> str:
+        """Solve the program; reading what is large then looks at the clock."""
+        large = len(self.form.couplings) > READ_AT_ONCE
+        return self.lp.solve(budget=self.budget, answer_seconds=0.0 if large else None)
+
+    def least_bound(self) -> float:
+        """Return the lower bound without any rows: every edge is what its coupling wants."""
+        least = math.nextafter(exact_sum(np.minimum(self.form.cost, 0.0)), -math.inf)
+        return sum_below(self.form.base, least, -self.form.error)
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one, given a lower bound."""
@@ -155,9 +169,15 @@ class CycleRelaxation:
         """Cut until nothing is violated, the interval is closed, or time is up."""
         rounds = 0
         while True:
-            status = self.lp.solve(budget=self.budget)
-            self.lower = max(self.lower, self.bound())
-            self.offer(self.form.round(self.lp.x, budget=self.budget))
+            try:
+                status = self.solve()
+                self.lower = max(self.lower, self.bound())
+                self.lp.finish.check()
+                self.offer(self.form.round(self.lp.x, budget=self.budget))
+            except TimeoutError:  # long after the deadline
+                status = "stopped"
+                self.lower = max(self.lower, self.least_bound())
+                self.offer(self.spins)
             if status == "stopped":
                 self.record(rounds, 0)
                 return "time_limit"
@@ -182,6 +202,8 @@ class CycleRelaxation:
             if self.budget.expired():
                 return "time_limit"
             self.purge(patience=3)
+            if self.budget.expired():
+                return "time_limit"
             if rows is None:
                 self.add(cuts)
             else:

@@ -184,6 +184,7 @@ class GrowingLP:
         ``answer_seconds`` are reserved for reading the solution and proving its bound. Both then
         look at the clock, and raise ``TimeoutError`` if they are not done long after the deadline.
         """
+        self.finish = UNLIMITED if answer_seconds is None else budget.to_finish()
         if not self.num_rows:
             self.x = np.where(self.cost < 0, self.upper, self.lower)
             self.objective = float(self.cost @ self.x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,6 +76,8 @@ def local_lp(
     found: _Solution | None = None
     with suppress(TimeoutError):
         found = _solve(model, cost, budget)
+        found.finish.check()  # HiGHS's memory was freed, but for what lies below this array
+        found = replace(found, x=found.x.copy())
     if found is None or found.finish.expired():
         return trivial_ground_state(model, "local-lp", budget)
     base = exact_sum(np.concatenate([[-model.offset], -0.5 * cost]))
