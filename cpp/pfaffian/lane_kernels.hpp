@@ -48,7 +48,7 @@ using LanePart = std::function<void(int part, LaneMemory& memory)>;
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
 // The same is done in single precision, once for each draw, with legs scaled by numbers that differ
 // from draw to draw. The largest deviation counts. In doubles it is done at the same precision: that
-// takes longer, and has the range for weights that single precision has not. For log Z, two draws at a time.
+// takes longer, but has the range for weights that single precision has not. For log Z, two draws at a time.
 constexpr int kMostDraws = 4;
 struct LaneDraws {
   int first = 0, end = 1;
@@ -62,7 +62,7 @@ struct LaneRows {
   const int8_t* const* spins;
   LaneOutcome* found;
   double* const* equal;
-  LaneDraws draws;
+  LaneDraws draws = {};
   // Called every few milliseconds, by any thread that does a part; it may throw.
   const std::function<void()>* look = nullptr;
   // log Z in the order of the tree: receive the pivots of every row, one per edge and chord, if not null.
