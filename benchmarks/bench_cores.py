@@ -86,6 +86,20 @@ def ground_states(size: int, counts: list[int], runs: int = 1) -> None:
         assert np.array_equal(first.certificate.order, other.certificate.order)
 
 
+def whole_ground_states(size: int, counts: list[int]) -> None:
+    """Time ground states of large models with all that is around the T-join, and parts of it."""
+    glass = pl.generate.spin_glass(size, 0)
+    spins = {}
+
+    def solve(threads: int) -> None:
+        spins[threads] = pl.ground_state(glass, "planar", threads=threads).spins
+
+    table(f"ground state {size}²", solve, counts, goal="≥ 4×", few=True)
+    assert all(np.array_equal(spins[counts[0]], other) for other in spins.values())
+    seconds = least(lambda: embed(glass), 1)
+    print(f"| of it the embedding, on one core | {seconds:.3f} |", flush=True)
+
+
 def planning(size: int, counts: list[int]) -> None:
     """Time the embedding and the dissection of a lattice, with and without positions."""
     glass = pl.generate.spin_glass(size, 0)
@@ -176,6 +190,7 @@ def main() -> None:
     samples(21, 16 if quick else 256, counts)
     log_partitions(100 if quick else 1000, 1.0, counts)
     ground_states(150 if quick else 3000, counts)
+    whole_ground_states(150 if quick else 3000, counts)
     planning(100 if quick else 1000, counts)
     with_fields(counts, *((10, 12) if quick else (24, 28)))
 

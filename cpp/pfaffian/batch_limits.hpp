@@ -8,6 +8,8 @@
 
 namespace planaris {
 
+constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
+
 struct BatchLimits {
   // Eliminations in single precision: at first, and of models in which rounding is felt. One may be right by luck, about
   // one in a hundred of those that should not be.
@@ -23,6 +25,8 @@ struct BatchLimits {
   double most_in_lanes = 300.0;  // exponentials of larger couplings leave the range
   // Weights of couplings that a state leaves so unsatisfied may raise what single precision has lost.
   double most_unsatisfied = 16.0;
+  // The same where draws are made in double precision, whose exponents have eight times the range.
+  double most_unsatisfied_in_doubles = 64.0;
   double marginal_error = 1e-9;
   double lost_pivot = 0.05, lost_probability = 1e-3;  // changes in single precision that tell nothing any more
 };

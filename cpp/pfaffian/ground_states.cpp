@@ -76,8 +76,9 @@ void GroundStateFinder::set_spins(int32_t infeasible, GaugeState& found) {
   for (const int32_t e : found.tjoin.join) differ_[e] ^= 1;
   found.spins.resize(plane_.num_vertices());
   for (const auto& [vertex, parent, edge] : forest_) {
-    const int8_t above = parent < 0 ? int8_t{1} : found.spins[parent];
-    found.spins[vertex] = edge >= 0 && differ_[edge] ? static_cast<int8_t>(-above) : above;
+    // Whether an edge is satisfied cannot be foretold: no branch.
+    found.spins[vertex] =
+        parent < 0 ? int8_t{1} : static_cast<int8_t>(found.spins[parent] * (1 - 2 * differ_[edge]));
   }
 }
 

@@ -6,8 +6,8 @@ struct Kernel {
   using V = typename VectorOf<S>::V;
   using E = typename ElementOf<S, Lanes>::E;
   static constexpr int W = SIMD_BYTES / static_cast<int>(sizeof(S));
-  // In double precision the two legs of an edge share a weight, in single precision each has its own:
-  // see narrow_weights.
+  // In double precision the two legs of an edge share a weight, and in single precision each has its own:
+  // see narrow_weights. Functions that take `Shared` have both: see scale_weights.
   static constexpr int kShared = sizeof(S) == sizeof(double) ? 1 : 0;
   static constexpr int kStep = Lanes ? 1 : W;  // elements of a column in one register
   static constexpr int kMaxI = SIMD_BYTES == 64 ? 4 : 3, kMaxJ = 4;
@@ -137,6 +137,7 @@ struct Kernel {
   }
 
   // Fills the front of a leaf: the legs of a face are joined, those of two faces are not.
+  template <int Shared>
   SIMD_TARGET static void fill_from_faces(const FrontTree& tree, int32_t node, const E* weight,
                                           const Front& front) {
     const int32_t *rows = tree.face_rows.data(), *legs = tree.face_legs.data();
@@ -144,10 +145,10 @@ struct Kernel {
     for (int32_t f = tree.leaf_faces[node]; f < tree.leaf_faces[node + 1]; ++f) {
       const int64_t end = tree.face_begin[f + 1];
       for (int64_t i = tree.face_begin[f]; i < end; ++i) {
-        const E own = weight[legs[i] >> kShared];
+        const E own = weight[legs[i] >> Shared];
         const int32_t row = rows[i];
         for (int64_t j = i + 1; j < end; ++j) {
-          const E value = own * weight[legs[j] >> kShared];
+          const E value = own * weight[legs[j] >> Shared];
           if (row > rows[j]) {
             front.column(rows[j])[row] = value;
           } else {
@@ -195,6 +196,7 @@ struct Kernel {
 
   // Fills and eliminates a small front: the square that it leaves, then its own columns, `n` rows of
   // them. `scaled` has room for its own columns twice; `factors`, if not null, receives those of L.
+  template <int Shared>
   SIMD_TARGET static void run_program(const FrontProgram& program, const int8_t* signs,
                                       const int32_t* edges, const int32_t* legs, const E* weight,
                                       const E* children, const Front& f, E* scaled, E* factors) {
@@ -203,10 +205,10 @@ struct Kernel {
     E* turned = scaled + f.n * f.own;
     const E* const sources[] = {&zero, children, front};
     for (const auto& [to, i, j] : program.products) {
-      front[to] = weight[legs[i] >> kShared] * weight[legs[j] >> kShared];
+      front[to] = weight[legs[i] >> Shared] * weight[legs[j] >> Shared];
     }
     for (const auto& [to, i, j] : program.negative) {
-      front[to] = -(weight[legs[i] >> kShared] * weight[legs[j] >> kShared]);
+      front[to] = -(weight[legs[i] >> Shared] * weight[legs[j] >> Shared]);
     }
     for (int64_t k = 0; k < f.own; k += 2) {
       const uint32_t start = program.pivots[k / 2];
@@ -259,6 +261,7 @@ struct Kernel {
 
   // Up the tree. `pivots` receives one number per edge, in the order of the tree, relative to its
   // join; `factors`, where given, the columns of L of all fronts, one front after the other.
+  template <int Shared = kShared>
   SIMD_TARGET static void up(const FrontTree& tree, const int8_t* signs, const E* weight,
                               const LaneProgram& program, void* scratch, E* pivots, E* factors,
                               LaneClock& clock) {
@@ -292,7 +295,7 @@ struct Kernel {
       if constexpr (Lanes) {
         if (small < 0) {
           if (tree.is_leaf(node)) {
-            fill_from_faces(tree, node, weight, {leaf, nullptr, n, n, left_leading(n), 0});
+            fill_from_faces<Shared>(tree, node, weight, {leaf, nullptr, n, n, left_leading(n), 0});
           }
           LaneFront<S> front{children, n, own, work, rest, signs, edges, found};
           front.run();
@@ -304,11 +307,11 @@ struct Kernel {
         const Front front{rest + b * left_leading(b), rest, n, own, leading(n), left_leading(b)};
         if constexpr (Lanes) {
           const int32_t* legs = tree.face_legs.data() + tree.face_begin[tree.leaf_faces[node]];
-          run_program(program.fronts[small], signs, edges, legs, weight, children.left[0], front,
-                      work, factors);
+          run_program<Shared>(program.fronts[small], signs, edges, legs, weight, children.left[0], front,
+                              work, factors);
         } else {
           if (tree.is_leaf(node)) {
-            fill_from_faces(tree, node, weight, front);
+            fill_from_faces<Shared>(tree, node, weight, front);
           } else {
             fill_from_children(children, front);
           }

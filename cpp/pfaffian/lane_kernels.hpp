@@ -34,7 +34,7 @@ struct LaneOutcome {
   double mantissa, exponent;  // of the product of all pivots, mantissa * 2^exponent
   double total, size;         // Σ g and Σ |g|, g the couplings relative to the gauge state
   double residual;            // marginals: largest |(K K⁻¹)_ii - 1|
-  double deviation;           // Σ |pivot in single precision / pivot - 1|
+  double deviation;           // Σ |pivot in single precision / pivot - 1|, or as much in doubles times 2^29
   double change;              // marginals: largest |that in single precision - that in double|
   bool sound;                 // no pivot fell below its join
 };
@@ -47,10 +47,14 @@ using LanePart = std::function<void(int part, LaneMemory& memory)>;
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
 // The same is done in single precision, once for each draw, with legs scaled by numbers that differ
-// from draw to draw. The largest deviation counts.
+// from draw to draw. The largest deviation counts. In doubles it is done at the same precision: that
+// takes longer, but has the range for weights that single precision has not. For log Z, two draws at a time.
 constexpr int kMostDraws = 4;
 struct LaneDraws {
   int first = 0, end = 1;
+  bool in_doubles = false;
+
+  bool operator==(const LaneDraws&) const = default;
 };
 struct LaneRows {
   int count;
@@ -58,7 +62,7 @@ struct LaneRows {
   const int8_t* const* spins;
   LaneOutcome* found;
   double* const* equal;
-  LaneDraws draws;
+  LaneDraws draws = {};
   // Called every few milliseconds, by any thread that does a part; it may throw.
   const std::function<void()>* look = nullptr;
   // log Z in the order of the tree: receive the pivots of every row, one per edge and chord, if not null.

@@ -51,7 +51,7 @@ struct Group {
         float_pivots[draw] = cut.take<FloatVector>(num_pivots);
         float_uncut[draw] = cut.take<FloatVector>(num_uncut);
       }
-      one_weight = cut.take<double>(m);
+      one_weight = cut.take<double>(2 * m);
       one_pivots = cut.take<double>(num_pivots);
       one_uncut = cut.take<double>(num_uncut);
       one_float_weight = cut.take<float>(2 * m);
@@ -148,14 +148,19 @@ struct PlainLook {
   LaneClock clock;
 };
 
-// Draws in single precision. Two of them are made together where rows fill half the lanes, or less.
+// Draws in single precision: two of them are made together where rows fill half the lanes, or less. Draws in
+// doubles take a pass for each half of the rows.
 struct Draws {
   int count, first, end, together;
+  bool in_doubles;
 
   SIMD_TARGET Draws(const LaneRows& rows, bool in_pairs)
       : count(rows.count), first(rows.draws.first), end(rows.draws.end),
-        together(in_pairs && count <= kDoubles ? 2 : 1) {}
-  SIMD_TARGET int passes() const { return (end - first + together - 1) / together; }
+        together(in_pairs && count <= kDoubles ? 2 : 1), in_doubles(rows.draws.in_doubles) {}
+  SIMD_TARGET int halves() const { return count > kDoubles ? 2 : 1; }
+  SIMD_TARGET int passes() const {
+    return in_doubles ? (end - first) * halves() : (end - first + together - 1) / together;
+  }
   // The number of the draw in one half of a pass; the last one may be made twice.
   SIMD_TARGET int at(int pass, int half) const {
     return std::min(first + pass * together + (together > 1 ? half : 0), end - 1);
@@ -212,6 +217,16 @@ SIMD_TARGET inline void narrow_weights(const LaneProblem& p, const Draws& draws,
   }
 }
 
+// Weights of one half of the rows in doubles, one per leg, scaled as above.
+SIMD_TARGET inline void scale_weights(const LaneProblem& p, int draw, const DoubleVector* from,
+                                      DoubleVector* weight) {
+  for (int32_t e = 0; e < static_cast<int32_t>(p.signs.size()); ++e) {
+    const double scale = leg_scale(e, draw);
+    weight[2 * e] = from[e] * scale;
+    weight[2 * e + 1] = from[e] * (1.0 / scale);
+  }
+}
+
 // Eliminates one half of the rows in double precision.
 SIMD_TARGET inline void eliminate_half(const LaneProblem& p, const LaneRows& rows, int half, Group& g,
                                        const Group& own) {
@@ -264,6 +279,30 @@ SIMD_TARGET inline void run_twin(const LaneProblem& p, const LaneRows& rows, int
   eliminate_singles(p, rows.count, g, own, pass, in_lanes, look.clock, rows.equal != nullptr);
 }
 
+// One more elimination of one half of the rows in doubles, to see what rounding does. The memory of single
+// precision has room for it: half of the rows in numbers of twice the size.
+SIMD_TARGET inline void run_wide_twin(const LaneProblem& p, const LaneRows& rows, const Draws& draws, int pass,
+                                      Group& g, const Group& own) {
+  static_assert(sizeof(DoubleVector) == sizeof(FloatVector));
+  LaneClock clock(rows.look);
+  const auto m = static_cast<int32_t>(p.signs.size());
+  const int half = pass % draws.halves(), live = live_rows(rows, half);
+  auto* const weight = reinterpret_cast<DoubleVector*>(own.float_weight);
+  auto* const pivots = reinterpret_cast<DoubleVector*>(g.float_pivots[pass]);
+  scale_weights(p, draws.first + pass / draws.halves(), g.weight[half], weight);
+  if (worth_lanes(p, live)) {
+    return Kernel<double, true>::up<0>(p.tree, p.signs.data(), weight, p.program, own.scratch, pivots, nullptr,
+                                       clock);
+  }
+  for (int32_t e = 0; e < m; ++e) pivots[e] = DoubleVector{} + 1.0;
+  for (int k = 0; k < live; ++k) {
+    for (int32_t leg = 0; leg < 2 * m; ++leg) own.one_weight[leg] = weight[leg][k];
+    Kernel<double, false>::up<0>(p.tree, p.signs.data(), own.one_weight, p.program, own.scratch, own.one_pivots,
+                                 nullptr, clock);
+    for (int32_t e = 0; e < m; ++e) pivots[e][k] = own.one_pivots[e];
+  }
+}
+
 // Products of pivots, and how far pivots and marginals move in single precision: the largest deviation counts.
 SIMD_TARGET inline void finish_rows(const LaneProblem& p, const LaneRows& rows, const Draws& draws,
                                     int64_t num_pivots, const Group& g) {
@@ -281,8 +320,13 @@ SIMD_TARGET inline void finish_rows(const LaneProblem& p, const LaneRows& rows, 
       found[k].sound = sound[k] != 0;
     }
     for (int draw = 0; draw < draws.end - draws.first; ++draw) {
-      const int pass = draw / draws.together, at = half + draw % draws.together;
-      const DoubleVector moved = Rows::deviation(num_pivots, g.pivots[half], g.float_pivots[pass], at);
+      const int pass = draws.in_doubles ? draw * draws.halves() + half : draw / draws.together;
+      const int at = half + draw % draws.together;
+      const DoubleVector moved =
+          draws.in_doubles
+              ? Rows::deviation(num_pivots, g.pivots[half],
+                                reinterpret_cast<const DoubleVector*>(g.float_pivots[pass]))
+              : Rows::deviation(num_pivots, g.pivots[half], g.float_pivots[pass], at);
       for (int k = 0; k < live; ++k) raise(found[k].deviation, moved[k]);
       if (rows.equal == nullptr) continue;
       const DoubleVector most = Rows::largest_change(p.num_couplings, g.uncut[half], g.float_uncut[pass], at);
@@ -310,6 +354,8 @@ SIMD_TARGET void run_group(const LaneProblem& p, const LaneRows& rows, LaneMemor
     const Group own(p, of, passes, marginals);
     if (part < halves) {
       eliminate_half(p, rows, part, g, own);
+    } else if (draws.in_doubles) {
+      run_wide_twin(p, rows, draws, part - halves, g, own);
     } else {
       run_twin(p, rows, part - halves, g, own);
     }

@@ -122,6 +122,17 @@ struct Rows {
     return sum;
   }
 
+  // The same of pivots in double precision, with other scales.
+  SIMD_TARGET static V deviation(int64_t count, const V* pivots, const V* others) {
+    const V unknown = V{} + std::numeric_limits<double>::infinity();
+    V sum = V{};
+    for (int64_t k = 0; k < count; ++k) {
+      const V apart = (others[k] - pivots[k]) / pivots[k], size = apart < V{} ? -apart : apart;
+      sum += size < kLimits.lost_pivot ? size : unknown;
+    }
+    return sum / kSingleToDouble;
+  }
+
   // The largest |single - probability|; infinity where that is so large that it tells nothing.
   SIMD_TARGET static V largest_change(int64_t count, const V* numbers, const FloatVector* singles,
                                       int half) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-52;
 static_assert(kLimits.draws <= kMostDraws);
-constexpr double kSingleToDouble = 0x1p-29;  // of the rounding of single and double precision
+static_assert(2 * std::max(kLimits.first_draws, kLimits.draws - kLimits.first_draws) <= kMostDraws);  // in doubles
 constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
 constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
@@ -106,7 +106,8 @@ class Batch {
       team_.check(worker, double(task) / double(rows.size()));
       finder(worker).find_gauge(row(rows[task]), gauges_[rows[task]]);
     });
-    std::erase_if(rows, [this](int64_t k) { return is_tied(k) || has_large_entries(k); });
+    const double most = options_.marginals ? kLimits.most_unsatisfied : kLimits.most_unsatisfied_in_doubles;
+    std::erase_if(rows, [&](int64_t k) { return is_tied(k) || has_large_entries(k, most); });
     if (options_.marginals) {
       run_lanes(rows, Route::ground);
     } else {
@@ -151,12 +152,13 @@ class Batch {
   bool is_tied(int64_t k) const { return sizes_[k].is_tied(); }
 
   // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so large that
-  // they may raise what single precision has lost: products below 1e-38. A deviation does not show that.
-  bool has_large_entries(int64_t k) const {
+  // they may raise what single precision has lost: products below 1e-38 (`most`: BatchLimits::most_unsatisfied).
+  // A deviation does not show that. Doubles lose products below 1e-308.
+  bool has_large_entries(int64_t k, double most) const {
     const std::span<const double> couplings = row(k);
     const auto& unsatisfied = gauges_[k].tjoin.join;
     return std::any_of(unsatisfied.begin(), unsatisfied.end(),
-                       [&](int32_t e) { return std::fabs(couplings[e]) > kLimits.most_unsatisfied; });
+                       [&](int32_t e) { return std::fabs(couplings[e]) > most; });
   }
 
   // Rows without an answer so far.
@@ -169,7 +171,11 @@ class Batch {
     return rows;
   }
 
-  // How often a row is eliminated in single precision, whatever that shows.
+  // How often a row is eliminated once more, and in what precision, whatever that shows.
+  LaneDraws draws_of(int64_t k, Route route) const {
+    return {0, first_draws(k, route), route == Route::ground && has_large_entries(k, kLimits.most_unsatisfied)};
+  }
+
   int first_draws(int64_t k, Route route) const {
     const bool weak = route == Route::flips && largest(k) <= kLimits.weak;
     const bool strong = route == Route::ground || largest(k) > kLimits.strong;
@@ -179,11 +185,16 @@ class Batch {
 
   void run_lanes(std::vector<int64_t>& rows, Route route) {
     // Those that take longest come first.
-    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
-      return first_draws(a, route) > first_draws(b, route);
-    });
+    const auto time = [](const LaneDraws& of) { return of.end + of.in_doubles * kMostDraws; };
+    std::vector<std::pair<int64_t, LaneDraws>> sorted;
+    for (const int64_t k : rows) sorted.emplace_back(k, draws_of(k, route));
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const auto& a, const auto& b) { return time(a.second) > time(b.second); });
     std::vector<LaneDraws> draws;
-    for (const int64_t k : rows) draws.push_back({0, first_draws(k, route)});
+    for (size_t k = 0; k < rows.size(); ++k) {
+      rows[k] = sorted[k].first;
+      draws.push_back(sorted[k].second);
+    }
     std::vector<std::vector<double>> pivots(rows.size());
     std::vector<LaneOutcome> found = run_groups(rows, route, draws, pivots);
     if (options_.marginals) {
@@ -198,7 +209,7 @@ class Batch {
       if (is_calm(found[k])) take(rows[k], found[k], route);
       if (!is_felt(found[k])) continue;
       std::swap(pivots[felt.size()], pivots[k]);
-      draws[felt.size()] = {draws[k].end, kLimits.draws};
+      draws[felt.size()] = {draws[k].end, kLimits.draws, draws[k].in_doubles};
       felt.push_back(rows[k]);
       before.push_back(found[k].deviation);
     }
@@ -243,8 +254,7 @@ class Batch {
     const size_t share = equal_share(rows, team_.threads(), most);
     std::vector<size_t> begin{0};
     for (size_t k = 1; k < rows; ++k) {
-      const bool same = draws[k].first == draws[k - 1].first && draws[k].end == draws[k - 1].end;
-      if (!same || k - begin.back() == share) begin.push_back(k);
+      if (draws[k] != draws[k - 1] || k - begin.back() == share) begin.push_back(k);
     }
     if (rows > 0) begin.push_back(rows);
     return begin;

@@ -259,6 +259,53 @@ TEST_CASE("kernels of all instruction sets agree") {
   }
 }
 
+TEST_CASE("draws in doubles: the same bits alone and in groups, and as far apart as in single precision") {
+  std::mt19937 random(8);
+  const Drawn g = grid(9, 9, 4, false);
+  const size_t m = g.edges.size() / 2;
+  const int rows = 19;
+  std::normal_distribution<double> normal;
+  std::vector<double> couplings(rows * m);
+  for (double& x : couplings) x = 2.0 * normal(random);  // flips leave something that cancels
+  std::vector<const double*> begins;
+  for (int k = 0; k < rows; ++k) begins.push_back(couplings.data() + k * m);
+  const LaneProgram program(g.tree);
+  const LaneProblem problem{g.tree, g.plane().graph, g.signs, program, static_cast<int32_t>(m)};
+  for (const LaneKernels& kernels : all_lane_kernels()) {
+    LaneMemory memory;
+    const auto run = [&](int size, LaneDraws draws) {
+      std::vector<LaneOutcome> found(rows);
+      for (int first = 0; first < rows; first += size) {
+        kernels.run(problem, {std::min(size, rows - first), begins.data() + first, nullptr, found.data() + first,
+                              nullptr, draws},
+                    memory);
+      }
+      return found;
+    };
+    const std::vector<LaneOutcome> alone = run(1, {0, 2, true}), single = run(1, {0, 2});
+    for (const int size : {2, 3, kernels.most}) {
+      const std::vector<LaneOutcome> found = run(size, {0, 2, true});
+      for (int k = 0; k < rows; ++k) {
+        CHECK(found[k].mantissa == alone[k].mantissa);
+        CHECK(found[k].mantissa == single[k].mantissa);
+        CHECK(found[k].deviation == alone[k].deviation);
+      }
+    }
+    // Rounding is 2^29 times as coarse in single precision: what both say of a model is alike.
+    double wide = 0.0, narrow = 0.0;
+    for (int k = 0; k < rows; ++k) {
+      CHECK(alone[k].sound);
+      CHECK(alone[k].deviation > 0.0);
+      if (std::isinf(single[k].deviation)) continue;
+      CHECK(alone[k].deviation < 100 * single[k].deviation);
+      CHECK(alone[k].deviation > 0.01 * single[k].deviation);
+      wide += std::log(alone[k].deviation);
+      narrow += std::log(single[k].deviation);
+    }
+    CHECK(std::fabs(wide - narrow) < rows * std::log(3.0));
+  }
+}
+
 TEST_CASE("models in orders of their own: right, and the same bits in every group") {
   std::mt19937 random(17);
   for (const Drawn& g : graphs()) {

@@ -37,7 +37,7 @@ class BlossomOpener {
     parent_.assign(count, -1);
     find_parents(0, count);
     for (size_t r = 0; r < count; ++r) {
-      if (store_.is_outermost(r)) open(r, pairs);
+      if (store_.is_outermost(r)) open(r, pairs, open_);
     }
   }
 
@@ -54,15 +54,19 @@ class BlossomOpener {
     }
   }
 
-  // Appends what outermost region r holds.
-  void open(size_t r, Pairs& pairs) const {
+  // A blossom that is still to be opened, and the vertex in it that is matched outside.
+  struct Closed {
+    int32_t region, from;
+  };
+
+  // Appends what outermost region r holds; `open` is memory.
+  void open(size_t r, Pairs& pairs, std::vector<Closed>& open) const {
     const auto& region = store_.region;
     const auto keep = [&](const Contact& pair) {
       if (pair.to == store_.n || pair.from < pair.to) pairs.matched.push_back(pair);
     };
-    std::vector<std::pair<int32_t, int32_t>> open;  // region, its matched vertex
     const auto assign = [&](int32_t c, int32_t from) {
-      if (region[c].child >= 0) open.emplace_back(c, from);
+      if (region[c].child >= 0) open.push_back({c, from});
     };
     if (region[r].mate.to < 0) {
       pairs.loose.push_back(store_.v[region[r].core].source);
@@ -89,6 +93,7 @@ class BlossomOpener {
  private:
   const Store<Int>& store_;
   std::vector<int32_t> parent_;
+  std::vector<Closed> open_;
 };
 
 // By several threads.
@@ -99,8 +104,9 @@ Pairs matched_pairs(const Store<Int>& store, Team& team) {
            [&](size_t, size_t low, size_t high) { opener.find_parents(low, high); });
   std::vector<Pairs> found(num_parts(store.region.size()));
   in_parts(team, store.region.size(), [&](size_t part, size_t low, size_t high) {
+    std::vector<typename BlossomOpener<Int>::Closed> open;
     for (size_t r = low; r < high; ++r) {
-      if (store.is_outermost(r)) opener.open(r, found[part]);
+      if (store.is_outermost(r)) opener.open(r, found[part], open);
     }
   });
   Pairs pairs = std::move(found[0]);

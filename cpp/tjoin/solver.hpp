@@ -20,6 +20,7 @@ class TypedSolver final : public TJoinSolver {
     num_digits = kBits<Int> / 32;
     exponent = base_.exponent_;
     paths_.prepare();
+    for (const int32_t v : *base_.edges_) ends_.push_back(base_.layout_->index[v]);
   }
 
   bool set_weights(const TJoinWeights& weights) override {
@@ -143,8 +144,8 @@ class TypedSolver final : public TJoinSolver {
     const size_t begin = join.size();
     const auto& v = base_.store_.v;
     const auto other = [&](int32_t edge, int32_t end) {
-      const int32_t a = base_.layout_->index[(*base_.edges_)[2 * edge]];
-      return a != end ? a : base_.layout_->index[(*base_.edges_)[2 * edge + 1]];
+      const int32_t a = ends_[2 * edge];
+      return a != end ? a : ends_[2 * edge + 1];
     };
     int32_t a = other(pair.edge, -1), b = other(pair.edge, a);
     if (v[a].source != pair.from) std::swap(a, b);
@@ -204,6 +205,7 @@ class TypedSolver final : public TJoinSolver {
   Paths<Int> paths_;
   std::vector<uint8_t> flag_, parity_, is_odd_;
   std::vector<int32_t> odd_, roots_, place_;
+  std::vector<int32_t> ends_;  // of edges, by place in the sweep
 };
 
 template <typename Int>

@@ -123,6 +123,29 @@ def test_cold_rows_keep_their_digits_in_every_group() -> None:
         assert whole.upper[k] - whole.lower[k] < 1e-9
 
 
+def test_large_unsatisfied_couplings_in_the_common_order() -> None:
+    # Weights that single precision has not the range for: rounding is measured in double precision.
+    lattice = pl.generate.square_lattice(21)
+    plan = pl.plan(lattice)
+    couplings = 10 * np.random.default_rng(13).standard_normal((40, plan.num_edges))
+    whole = plan.log_partition(couplings, threads=1)
+    again = plan.log_partition(couplings[::-1], threads=2)
+    assert np.array_equal(again.values[::-1], whole.values)
+    assert np.array_equal(again.upper[::-1], whole.upper)
+    u, v = lattice.edges.T
+    large = 0
+    for k, row in enumerate(couplings):
+        spins = plan.ground_states(row[None])[0].spins
+        unsatisfied = np.abs(row[row * spins[u] * spins[v] < 0]).max()
+        in_common_order = whole[k].stats["gauge"] == "ground state"
+        large += in_common_order and unsatisfied > plane_models.BATCH_LIMITS.most_unsatisfied
+        alone = plan.log_partition(row)
+        assert (alone.value, alone.upper) == (whole.values[k], whole.upper[k])
+        proof = plan.log_partition(row, prove=True)
+        assert whole.lower[k] <= proof.lower <= proof.upper <= whole.upper[k]
+    assert large >= 5
+
+
 def test_a_row_that_is_no_number_is_named() -> None:
     plan = pl.plan(pl.generate.square_lattice(3))
     couplings = np.zeros((5, plan.num_edges))
