@@ -90,11 +90,11 @@ constexpr int kDepth = 256;  // of a product that is packed at once
 const ProductTile& chosen_tile() {
 #ifdef PLANARIS_X86
   static const ProductTile chosen = choose_kernel<ProductTile>(
-      {&plain::tile_product, &plain::tile_sums, plain::kTileRows},
-      {&avx2::tile_product, &avx2::tile_sums, avx2::kTileRows},
-      {&avx512::tile_product, &avx512::tile_sums, avx512::kTileRows});
+      {&plain::tile_product, &plain::tile_sums, &plain::tile_split, plain::kTileRows},
+      {&avx2::tile_product, &avx2::tile_sums, &avx2::tile_split, avx2::kTileRows},
+      {&avx512::tile_product, &avx512::tile_sums, &avx512::tile_split, avx512::kTileRows});
 #else
-  static const ProductTile chosen{&plain::tile_product, &plain::tile_sums, plain::kTileRows};
+  static const ProductTile chosen{&plain::tile_product, &plain::tile_sums, &plain::tile_split, plain::kTileRows};
 #endif
   return chosen;
 }

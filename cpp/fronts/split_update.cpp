@@ -119,16 +119,23 @@ bool split_rank_update_lower(int first, int all_rows, int last, int depth,
       const double* right = packing.columns.data() + 3 * right_size * k;
       for (int i = j / tile.rows * tile.rows; i < rows; i += tile.rows) {
         const double* left = packing.rows.data() + 2 * left_size * (i / tile.rows);
+        const int column = first + j, own = high.eliminated;
+        // Columns that are left have no rows that are eliminated.
+        const bool one_part = column + kTileColumns <= own || (column >= own && first + i >= own);
+        if (one_part && width == kTileColumns && i + tile.rows <= rows) {
+          const int64_t step = column < own ? high.own_step : high.rest_step;
+          tile.split(depth, kAtOnce, left, right, high.column(column) + first + i, low.column(column) + first + i,
+                     step);
+          continue;
+        }
         double exact[kMostTileRows * kTileColumns], rest[kMostTileRows * kTileColumns];
         tile.sum(depth, depth, left, right, exact);
         tile.sum(2 * depth, kAtOnce, left, right + right_size, rest);
         for (int q = 0; q < width; ++q) {
-          // Columns that are left have no rows that are eliminated.
-          const int column = first + j + q;
-          const int from = column < high.eliminated ? i : std::max(i, high.eliminated - first);
+          const int from = column + q < own ? i : std::max(i, own - first);
           const int at = q * tile.rows + from - i;
           add_sums(std::min(tile.rows, rows - i) - (from - i), exact + at, rest + at,
-                   high.column(column) + first + from, low.column(column) + first + from);
+                   high.column(column + q) + first + from, low.column(column + q) + first + from);
         }
       }
     }

@@ -62,3 +62,26 @@ SIMD_TARGET void tile_sums(int depth, int at_once, const double* rows, const dou
     for (int i = 0; i < kVectors; ++i) store(out + kTileRows * j + kDoubles * i, total[j][i]);
   }
 }
+
+// (high, low)[i + step j] += the sum of `depth` products of rows and columns, which is exact, and that of 2 depth
+// products of the same rows, and what follows them, and the columns behind the first; see fronts/split_update.cpp.
+SIMD_TARGET void tile_split(int depth, int at_once, const double* rows, const double* columns, double* high,
+                            double* low, int64_t step) {
+  constexpr int kVectors = kTileRows / kDoubles;
+  double exact[kTileRows * kTileColumns], rest[kTileRows * kTileColumns];
+  tile_sums(depth, depth, rows, columns, exact);
+  tile_sums(2 * depth, at_once, rows, columns + kTileColumns * depth, rest);
+  for (int j = 0; j < kTileColumns; ++j, high += step, low += step) {
+#pragma GCC unroll 6
+    for (int i = 0; i < kVectors; ++i) {
+      const int at = kDoubles * i;
+      const DoubleVector before = load(high + at), more = load(exact + kTileRows * j + at);
+      const DoubleVector sum = before + more, other = sum - before;
+      const DoubleVector lost = (before - (sum - other)) + (more - other);
+      const DoubleVector small = (lost + load(low + at)) + load(rest + kTileRows * j + at);
+      const DoubleVector total = sum + small, added = total - sum;
+      store(high + at, total);
+      store(low + at, (sum - (total - added)) + (small - added));
+    }
+  }
+}

@@ -35,6 +35,7 @@ class WideFront {
   static constexpr double kUnit = 0x1p-53, kRead = RadiusFront::kRead, kTiny = RadiusFront::kTiny;
   // Times the fresh error of an update, 2^-100 at least, more than underflows of a factor.
   static constexpr double kTinyFactor = 0x1p-950;
+  static constexpr int kWindow = 64;  // columns that are eliminated together
   static constexpr int kMostRows = 4000;  // radii are rounded no more often
 
   // High and low parts of so many rows; there is room for kWideSlack more after each column. `r` holds
@@ -88,8 +89,9 @@ class WideFront {
     return (eliminated / kWindow * wide_update_error(kWindow) + last) * kRead;
   }
 
-  // If updates may be split, an entry is off by this times
-  // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|, too: every product counts in one update.
+  // If updates may be split, an entry is off by this times the sum over windows of
+  // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|, too: every product counts in one update, of
+  // columns of one window.
   static double split_error(int rows, int eliminated, double worth_splitting) {
     const bool any = double(rows) * rows * std::min(eliminated, kWindow) >= worth_splitting;
     return any ? kSplitError * kRead : 0.0;
@@ -101,7 +103,7 @@ class WideFront {
   double log_error() const { return log_error_; }
 
  private:
-  static constexpr int kWindow = 64, kPanel = 16;
+  static constexpr int kPanel = 16;
   // Multiplications of radii. Below it terms are rounded one by one, but whole windows have fewer only where less
   // than 125 rows are left: no radius is rounded 1000 times before it is read.
   static constexpr double kWorthPacking = 2e6;

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "base/double_double.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -186,6 +187,59 @@ TEST_CASE("what leaves the range is not split, and rows of zeros are") {
     CHECK(split == (entry == 0.0 || entry == 1.0));
     CHECK(high[2] == (split ? 1.0 + 2 * entry : 1.0));
   }
+}
+
+// Sixteen rows have large numbers in the first window of columns and small ones in the second, sixteen others the
+// other way round: a bound without one of the windows fails, and one of largest numbers and sums over both is far wider.
+TEST_CASE("a front that is split is off by what its windows claim, each by itself") {
+  constexpr int kEliminated = 2 * WideFront::kWindow, kBlock = 16, kRows = kEliminated + 2 * kBlock;
+  constexpr int kStep = kRows + kWideSlack, kRestStep = 2 * kBlock + kWideSlack;
+  std::mt19937_64 random(9);
+  std::normal_distribution<double> normal;
+  std::vector<double> own(kStep * kEliminated, 0.0), own_low(own), rest(kRestStep * 2 * kBlock, 0.0), rest_low(rest);
+  for (int k = 0; k < kEliminated; ++k) {
+    if (k % 2 == 0) own[k * kStep + k + 1] = -1 - std::fabs(normal(random));
+    for (int i = kEliminated; i < kRows; ++i) {
+      const bool large = (k < WideFront::kWindow) == (i < kEliminated + kBlock);
+      own[k * kStep + i] = normal(random) * (large ? 1 : 0x1p-20);
+    }
+  }
+  const FrontColumns high{own.data(), rest.data(), kStep, kRestStep, kEliminated},
+      low{own_low.data(), rest_low.data(), kStep, kRestStep, kEliminated};
+  WideBuffers buffers;
+  const ParallelFor alone;
+  WideFront front(high, low, nullptr, kRows, 1.0, buffers, alone);
+  front.allow_splitting(0.0);
+  REQUIRE(front.run());
+  const auto factor = [&](int i, int k) { return DoubleDouble(high.column(k)[i], low.column(k)[i]); };
+  const double split = WideFront::split_error(kRows, kEliminated, 0.0);
+  const double pairs = WideFront::updates_error(kEliminated) + 2 * WideFront::kQuotient;
+  double most = 0.0;
+  for (int j = kEliminated; j < kRows; ++j) {
+    for (int i = j + 1; i < kRows; ++i) {
+      DoubleDouble off = factor(i, j);  // nothing was there before
+      double claimed = 0.0;
+      for (int begin = 0; begin < kEliminated; begin += WideFront::kWindow) {
+        double left = 0.0, right = 0.0, left_sum = 0.0, right_sum = 0.0;
+        for (int k = begin; k < begin + WideFront::kWindow; k += 2) {
+          const DoubleDouble d = factor(k + 1, k);
+          off += d * (factor(i, k) * factor(j, k + 1) + -(factor(i, k + 1) * factor(j, k)));
+          for (int m : {k, k + 1}) {
+            const double x = std::fabs(high.column(m)[i]), y = std::fabs(to_double(d) * high.column(m)[j]);
+            left = std::max(left, x);
+            right = std::max(right, y);
+            left_sum += x;
+            right_sum += y;
+          }
+        }
+        claimed += split * (left_sum * right + 2 * left * right_sum) + pairs * left_sum * right;
+      }
+      const double error = std::fabs(to_double(off));
+      CHECK(error <= claimed);
+      most = std::max(most, error / claimed);
+    }
+  }
+  CHECK(most > 0x1p-14);
 }
 
 TEST_CASE("no entry of a front is updated with a larger error than claimed") {

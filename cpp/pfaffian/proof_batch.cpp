@@ -21,10 +21,10 @@ namespace {
 // Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
 // sweep's bound grows exponentially with that depth, radii with the size of what is warm.
 constexpr double kWarmDepth = 16.0;
-// Depths up to which sizes alone are swept down small fronts, of models of at least so many spins down all but the
-// largest, if that adds no more than so much per spin.
+// Depths up to which sizes alone are swept down small fronts, of models of at least so many spins down all of so many
+// rows, if that adds no more than so much per spin. Of larger fronts large updates are split.
 constexpr double kSizesDepth = 14.0, kSizesError = 3e-14;
-constexpr int32_t kManySpins = 1 << 13;
+constexpr int32_t kManySpins = 1 << 13, kSizesRows = 960;
 // Up to so many spins a ground state but for rounding is the gauge; those of more are found by several threads.
 constexpr int32_t kFewSpins = 1 << 15;
 // Mean size of couplings from which radii in doubles are tried first, up to so many spins: of warmer models they are
@@ -32,10 +32,12 @@ constexpr int32_t kFewSpins = 1 << 15;
 constexpr double kFrozenMean = 16.0;
 constexpr double kNarrowPerSpin = 1e-12;
 constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
-// Models so weak are eliminated once without a proof. Sizes alone are swept down all but their largest fronts,
-// unless that adds more than so much per spin to the bound.
+// Models so weak are eliminated once without a proof. Sizes alone are swept down all of their fronts, unless that adds
+// more than so much per spin to the bound. What splitting does to small fronts, which are deep down, would be most of
+// it: only those with so large a share of the rows of the largest front have updates split.
 constexpr double kCalmCoupling = 3.0, kCalmMean = 0.5, kCalmError = 2.5e-13;
-constexpr int32_t kCalmRows = 960;
+constexpr int32_t kAllRows = 4000;
+constexpr double kSplitRows = 9.0 / 32;
 // Where the sweep of a model and of its ground state is too wide, so many models nearby are tried, couplings
 // moved by no more than this share.
 constexpr int kDraws = 4;
@@ -73,7 +75,11 @@ class ProofRows {
   ProofRows(const PlaneGraph& plane, std::span<const double> couplings,
             const ProofOptions& options, Control& control)
       : plane_(plane), couplings_(couplings), options_(options), control_(control),
-        m_(plane.num_couplings()), pieces_(plane), places_(plane.tree, plane.faces) {}
+        m_(plane.num_couplings()), pieces_(plane), places_(plane.tree, plane.faces) {
+    for (int32_t node = 0; node < plane.tree.num_nodes(); ++node) {
+      largest_front_ = std::max(largest_front_, plane.tree.rows(node));
+    }
+  }
 
   ProofBatch run(size_t count) {
     const double none = std::numeric_limits<double>::quiet_NaN();
@@ -120,7 +126,8 @@ class ProofRows {
     }
     Bounding warm = kSplit;
     if (most <= kCalmCoupling && sum <= kCalmMean * double(m_)) {
-      warm.coarse_rows = kCalmRows;
+      warm.coarse_rows = kAllRows;
+      warm.split_rows = static_cast<int32_t>(kSplitRows * largest_front_);
       warm.coarse_error = kCalmError * double(plane_.num_vertices());
     }
     if (most <= kMostCoupling) climb(worker, k, sum / double(m_), warm, threads, control);
@@ -132,7 +139,7 @@ class ProofRows {
     const auto is_narrow = [&](const RowEntries& entries, const Bounding& way) {
       return attempt(k, entries, way, threads, control);
     };
-    if (mean <= kWarmCoupling && is_narrow(flipped(k, control), warm)) return;
+    if (mean <= kWarmCoupling && (is_narrow(flipped(k, control), warm) || narrow_per_spin(k))) return;
     const RowEntries entries = ordered(worker, k, threads, control);
     const bool shallow = entries.deepest <= kWarmDepth;
     const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes() : kSwept;
@@ -158,7 +165,11 @@ class ProofRows {
 
   Bounding with_sizes() const {
     Bounding way{.wide = true, .coarse_error = kSizesError * plane_.num_vertices()};
-    if (plane_.num_vertices() >= kManySpins) way.coarse_rows = kCalmRows;
+    if (plane_.num_vertices() >= kManySpins) {
+      way.coarse_rows = kSizesRows;
+      way.split = true;
+      way.split_rows = kSizesRows + 1;
+    }
     return way;
   }
 
@@ -265,6 +276,7 @@ class ProofRows {
   FacePieces pieces_;
   MoatPlaces places_;
   std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
+  int32_t largest_front_ = 0;
   ProofBatch result_;
 };
 

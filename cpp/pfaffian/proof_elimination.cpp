@@ -45,7 +45,7 @@ class Run {
   Run(const FrontTree& tree, const ProofEntries& entries, Bounding bounding,
       const ProofWeights& weights, int threads, Control& control)
       : tree_(tree), entries_(entries), with_radii_(bounding.radii),
-        wide_(bounding.wide), split_(bounding.split), weights_(weights), team_(threads, control) {
+        wide_(bounding.wide), split_(bounding.split), split_rows_(bounding.split_rows), weights_(weights), team_(threads, control) {
     parallel_ = [this](int count, const std::function<void(int)>& body) {
       team_.parallel_for(count, body);
     };
@@ -334,14 +334,16 @@ class Run {
     return sound;
   }
 
+  bool splits(const Shape& s) const { return split_ && s.rows >= split_rows_; }
+
   double split_error(const Shape& s) const {
-    return split_ ? WideFront::split_error(s.rows, s.eliminated, weights_.worth_splitting) : 0.0;
+    return splits(s) ? WideFront::split_error(s.rows, s.eliminated, weights_.worth_splitting) : 0.0;
   }
 
   bool run_front(Worker& w, int32_t node, const Shape& s) {
     if (wide_) {
       WideFront front(w.high, w.low, nullptr, s.rows, 1.0, w.wide_buffers, parallel_);
-      if (split_) front.allow_splitting(weights_.worth_splitting);
+      if (splits(s)) front.allow_splitting(weights_.worth_splitting);
       const bool sound = front.run();
       log_errors_[node] = front.log_error();
       return sound;
@@ -443,13 +445,16 @@ class Run {
         sum += x;
       }
     };
-    std::vector<Sizes> left(s.rows), right(s.rows);  // of |L_ik| and of |L_ik D_k|
+    constexpr int kWindow = WideFront::kWindow;
+    const int32_t windows = (s.eliminated + kWindow - 1) / kWindow;
+    std::vector<Sizes> left(s.rows * windows), right(left);  // of |L_ik| and of |L_ik D_k|, by window
     const double split = split_error(s);
     for (int32_t i = 0; i < s.rows; ++i) {
       for (int32_t k = 0; k < s.eliminated; ++k) {
         if (i <= (k | 1)) continue;
-        left[i].add(lower(i, k));
-        right[i].add(lower(i, k) * std::fabs(w.high.column(k & ~1)[k | 1]));
+        const size_t at = i * windows + k / kWindow;
+        left[at].add(lower(i, k));
+        right[at].add(lower(i, k) * std::fabs(w.high.column(k & ~1)[k | 1]));
       }
     }
     for (int32_t j = 0; j < s.rows; ++j) {
@@ -463,8 +468,11 @@ class Run {
         const double before = assembled.high[at];
         const double rest = j < s.eliminated ? 0.0 : std::fabs(w.high.column(j)[i]);
         const double shift = weights_.inject * sign_of(weights_.pattern, before, node, i, j);
-        const double more =
-            split * (left[i].sum * right[j].most + 2 * left[i].most * right[j].sum);
+        double more = 0.0;
+        for (int32_t k = 0; k < windows; ++k) {
+          const Sizes &x = left[i * windows + k], &y = right[j * windows + k];
+          more += split * (x.sum * y.most + 2 * x.most * y.sum);
+        }
         moved[at] = TwoDoubles::sum(before, shift * (update * size + entry * rest + more));
         moved[at].low += assembled.low[at];
       }
@@ -495,6 +503,7 @@ class Run {
   const FrontTree& tree_;
   ProofEntries entries_;
   bool with_radii_, wide_, split_;
+  int32_t split_rows_;
   ProofWeights weights_;
   Team team_;
   ParallelFor parallel_;

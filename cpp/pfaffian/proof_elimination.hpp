@@ -23,12 +23,12 @@ struct ProofEntries {
 };
 
 // How errors are bounded: by a sweep down the factors, or by radii that entries carry. Entries are
-// doubles, or pairs of doubles; of pairs without radii, large updates may be split, which is faster and
-// less exact. So is a sweep of sizes alone, of pairs: of fronts of up to `coarse_rows` rows, unless that adds more
+// doubles, or pairs of doubles; of pairs without radii, large updates of fronts of at least `split_rows` rows may be
+// split, which is faster and less exact. So is a sweep of sizes alone, of pairs: of fronts of up to `coarse_rows` rows, unless that adds more
 // than `coarse_error` to the bound, and than a small share of it.
 struct Bounding {
   bool radii = false, wide = false, split = false;
-  int32_t coarse_rows = 64;
+  int32_t coarse_rows = 64, split_rows = 0;
   double coarse_error = 0.0;
 };
 
@@ -69,8 +69,8 @@ struct ProofFactor {
   // sizes of what was left, rounded up; strict lower triangle, not of pairs
   std::vector<float> rest;
   std::vector<int32_t> place;      // where every row of the front, as assembled, went
-  // backward error: update |L||D||L|ᵀ + entry |rest| +
-  // split (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|)
+  // backward error: update |L||D||L|ᵀ + entry |rest| + split times the sum over windows of
+  // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|
   double update = 0.0, entry = 0.0, split = 0.0;
 
   // The columns, in `room`, with zeros after each.

@@ -10,6 +10,7 @@
 #include "base/team.hpp"
 #include "fronts/rank_update.hpp"
 #include "fronts/tree_tasks.hpp"
+#include "fronts/wide_front.hpp"
 #include "pfaffian/swept_front.hpp"
 
 namespace planaris {
@@ -97,7 +98,7 @@ class ProofSweep {
   }
 
  private:
-  static constexpr int kWindow = 64;
+  static constexpr int kWindow = WideFront::kWindow;
   static constexpr double kNarrower = 0x1p-10;  // panels that enlarge H by more are halved
   static constexpr double kMostEnlarged = 0x1p-3;  // the same of a pair of rows: nothing is claimed
   static constexpr double kWorthEntries = 1e-13;  // bounds of fronts above it are found entry by entry, of pairs
@@ -106,6 +107,7 @@ class ProofSweep {
   struct Worker {
     std::vector<double> root, sizes;  // square roots of H_ii, |L||D||L|ᵀ
     std::vector<double> left, right, factor;
+    std::vector<PanelSums> windows;  // of columns that were eliminated together
     std::vector<int32_t> at;
     SweepBuffers buffers;
     Packing packing;
@@ -141,18 +143,24 @@ class ProofSweep {
       }
     }
     double inflation = here.inflation;
-    const PanelSums total = coarse || last ? sweep_sizes(front, node, above)
-                                           : sweep_panels(front, f, inflation);
+    w.windows.assign((e + kWindow - 1) / kWindow, {});
+    if (coarse || last) {
+      sweep_sizes(w, front, node, above);
+    } else {
+      sweep_panels(w, front, f, inflation);
+    }
     if (!sound_.load(std::memory_order_relaxed)) return;
     w.inflation = std::max(w.inflation, inflation);
     if (wide_) {
       if (!front.in_range()) sound_ = false;
       const double error = f.update + left_errors_[node];
-      etas_[node] = error * total.products;
+      double products = 0.0;
+      for (const PanelSums& window : w.windows) products += window.products;
+      etas_[node] = error * products;
       if (!coarse && !last && etas_[node] > kWorthEntries) {
         etas_[node] = std::min(etas_[node], error * products_by_entries(w, columns, front));
       }
-      if (f.split > 0.0) etas_[node] += f.split * split_products(w, columns, total);
+      if (f.split > 0.0) etas_[node] += f.split * split_products(w, columns);
     } else {
       add_errors(w, node, columns, front);
       note_edges(w, node, front);
@@ -163,9 +171,8 @@ class ProofSweep {
   }
 
   // H, and G, of all rows of a front.
-  PanelSums sweep_panels(SweptFront& front, const ProofFactor& f, double& inflation) {
+  void sweep_panels(Worker& w, SweptFront& front, const ProofFactor& f, double& inflation) {
     const int32_t width = f.rows < 64 ? 16 : f.rows < 192 ? 32 : 64;
-    PanelSums total;
     for (int32_t end = f.eliminated; end > 0;) {
       int32_t begin = (end - 1) / width * width;
       double rounded = front.extend(begin, end);
@@ -177,19 +184,17 @@ class ProofSweep {
       if (injected > 0.0) front.inject(begin, end, injected);
       const double more = rounded * outweighing(), enlarged = 1 + weights_.inflation * more;
       if (!front.enlarge(begin, enlarged)) sound_ = false;
-      if (wide_) total.add(front.sums(), (1 - injected) * enlarged);
+      if (wide_) add_sums(w, front, begin, end, (1 - injected) * enlarged);
       inflation += more;
       if (!(more < kMostEnlarged)) sound_ = false;
       end = begin;
     }
-    return total;
   }
 
   // Square roots of the diagonal of H; of larger fronts all at once, as every panel gives away some. With H of
   // the rows above, if it is given, or else from its diagonal alone.
-  PanelSums sweep_sizes(SweptFront& front, int32_t node, const SquareColumns& above) {
+  void sweep_sizes(Worker& w, SweptFront& front, int32_t node, const SquareColumns& above) {
     const ProofFactor& f = factors_[node];
-    PanelSums total;
     for (int32_t end = f.eliminated; end > 0;) {
       int32_t begin = above.entries == nullptr && f.rows <= kPairRows ? end - 2 : 0;
       double rounded = front.extend_sizes(begin, end, coarse_[node] ? SquareColumns{} : above);
@@ -201,10 +206,18 @@ class ProofSweep {
       const double injected = std::min(weights_.inject_sweep * rounded, 0.4);
       const double factor = (1 - injected) * (1 + weights_.inflation * outweighing() * rounded);
       if (!front.enlarge_sizes(factor)) sound_ = false;
-      total.add(front.sums(), factor * factor * kRoom);
+      add_sums(w, front, begin, end, factor * factor * kRoom);
       end = begin;
     }
-    return total;
+  }
+
+  // Those of a panel, to those of the windows that its columns were eliminated in.
+  static void add_sums(Worker& w, const SweptFront& front, int32_t begin, int32_t end, double factor) {
+    for (int32_t k = begin; k < end;) {
+      const int32_t stop = std::min((k / kWindow + 1) * kWindow, end);
+      w.windows[k / kWindow].add(front.sums(k, stop), factor);
+      k = stop;
+    }
   }
 
   // Times the error of H: how much its diagonals are enlarged, for it and for that of G.
@@ -257,18 +270,25 @@ class ProofSweep {
     return sum;
   }
 
-  // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|), at most.
-  static double split_products(Worker& w, const FactorColumns& f, const PanelSums& total) {
-    for (auto* sizes : {&w.left, &w.right}) sizes->assign(f.rows + kWeightSlack, 0.0);
-    for (int32_t k = 0; k < f.eliminated; ++k) {
-      const int32_t first = (k | 1) + 1;
-      raise(f.rows - first, f.column(k) + first, size_of(f, k | 1, k & ~1), w.left.data() + first,
-            w.right.data() + first);
+  // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|) of every window,
+  // at most.
+  static double split_products(Worker& w, const FactorColumns& f) {
+    double sum = 0.0;
+    for (size_t window = 0; window < w.windows.size(); ++window) {
+      const auto begin = static_cast<int32_t>(window) * kWindow;
+      const int32_t end = std::min(begin + kWindow, f.eliminated), rows = f.rows - begin;
+      for (auto* sizes : {&w.left, &w.right}) sizes->assign(rows + kWeightSlack, 0.0);
+      for (int32_t k = begin; k < end; ++k) {
+        const int32_t first = (k | 1) + 1;
+        raise(f.rows - first, f.column(k) + first, size_of(f, k | 1, k & ~1),
+              w.left.data() + (first - begin), w.right.data() + (first - begin));
+      }
+      double of_left = 0.0, of_right = 0.0;
+      weighted_sums(rows, 1, w.root.data() + begin, w.left.data(), 0, &of_left);
+      weighted_sums(rows, 1, w.root.data() + begin, w.right.data(), 0, &of_right);
+      sum += of_right * w.windows[window].left + 2 * of_left * w.windows[window].right;
     }
-    double of_left = 0.0, of_right = 0.0;
-    weighted_sums(f.rows, 1, w.root.data(), w.left.data(), 0, &of_left);
-    weighted_sums(f.rows, 1, w.root.data(), w.right.data(), 0, &of_right);
-    return of_right * total.left + 2 * of_left * total.right;
+    return sum;
   }
 
   // In lanes, so that compilers may use vectors.

@@ -269,13 +269,11 @@ void SweptFront::sum_inside(const Panel& s, int32_t first, int32_t last) {
   }
 }
 
-PanelSums SweptFront::sums() const {
+PanelSums SweptFront::sums(int32_t begin, int32_t end) const {
   PanelSums total;
-  const auto omega = [this](int32_t k) {
-    return buffers_.weighted[panel_.begin + k] + buffers_.column[panel_.begin + k];
-  };
-  for (int32_t k = 0; k < panel_.p; k += 2) {
-    const double d = std::fabs(panel_.lower[k * step_ + k + 1]);
+  const auto omega = [this](int32_t k) { return buffers_.weighted[k] + buffers_.column[k]; };
+  for (int32_t k = begin; k < end; k += 2) {
+    const double d = std::fabs(f_.column(k)[k + 1]);
     const double first = omega(k), second = omega(k + 1);
     total.products += d * first * second;
     total.left += first + second;

@@ -25,16 +25,16 @@ struct SweepBuffers {
   Packing packing;
 };
 
-// Over the pivots d of a panel, with ω_k = Σ_i sqrt(H_ii) |L_ik|.
+// Over pivots d, with ω_k = Σ_i sqrt(H_ii) |L_ik|.
 struct PanelSums {
   double products = 0.0;           // Σ |d| ω_k ω_{k+1}
   double left = 0.0, right = 0.0;  // Σ (ω_k + ω_{k+1}), Σ |d| (ω_k + ω_{k+1})
 
   // With H multiplied by a factor, at least one.
-  void add(const PanelSums& panel, double factor) {
-    products += panel.products * factor;
-    left += panel.left * factor;
-    right += panel.right * factor;
+  void add(const PanelSums& more, double factor) {
+    products += more.products * factor;
+    left += more.left * factor;
+    right += more.right * factor;
   }
 };
 
@@ -71,8 +71,8 @@ class SweptFront {
   // Multiplies square roots of the last panel; returns false if one leaves the range.
   bool enlarge_sizes(double factor);
 
-  // Of the last panel, H before it is enlarged.
-  PanelSums sums() const;
+  // Of columns of the last panel, H before it is enlarged.
+  PanelSums sums(int32_t begin, int32_t end) const;
 
   // Whether pivots and factors of all panels so far are so large, or small, that nothing underflows.
   bool in_range() const { return in_range_; }
