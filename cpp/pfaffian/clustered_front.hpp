@@ -20,6 +20,7 @@ namespace planaris {
 struct ClusteredBuffers {
   std::vector<double> matrix, kept, far_left, far_kept;
   std::vector<int32_t> order, exponents;
+  std::vector<int32_t> panels;  // where each panel of pivots ended
   std::vector<uint8_t> taken;
 };
 
@@ -39,8 +40,9 @@ class ClusteredFront {
         packing_(packing), parallel_(parallel) {}
 
   // Eliminates these pairs; they then come first, as after FrontElimination, and the other rows follow as
-  // they were. Writes perm, and the exponents of the pivots to `buffers.exponents`.
-  void run(std::vector<ClusteredPair>& pairs, int32_t* perm) {
+  // they were. Writes perm, and the exponents of the pivots and the ends of panels to `buffers`. With `keep`,
+  // the factor L is left below the pivots.
+  void run(std::vector<ClusteredPair>& pairs, int32_t* perm, bool keep) {
     for (ClusteredPair& pair : pairs) {
       pair.set = clusters_.around(places_[pair.rows.first].set, places_[pair.rows.second].set);
       pair.cluster = clusters_.cluster(pair.set);
@@ -55,6 +57,7 @@ class ClusteredFront {
     gather(pairs);
     const int count = static_cast<int>(pairs.size());
     buffers_.exponents.resize(count);
+    buffers_.panels.clear();
     for (int first = 0; first < count;) {
       climb(2 * first, pairs[first]);
       int last = first + 1;
@@ -65,9 +68,10 @@ class ClusteredFront {
       }
       eliminate_panel(2 * first, 2 * last);
       update_rest(2 * first, 2 * last, cluster);
+      buffers_.panels.push_back(2 * last);
       first = last;
     }
-    scatter(count, perm);
+    scatter(count, perm, keep);
   }
 
   int swaps() const { return swaps_; }
@@ -170,9 +174,9 @@ class ClusteredFront {
       j1 = end_of_run(j0);
       const int32_t own = at(j0).cluster;
       for (int i0 = j0, i1; i0 < n_; i0 = i1) {
-        const int32_t off = off_path(cluster, own, at(i0).cluster);
+        const int32_t off = clusters_.off_path(cluster, own, at(i0).cluster);
         i1 = end_of_run(i0);
-        while (i1 < n_ && off_path(cluster, own, at(i1).cluster) == off) i1 = end_of_run(i1);
+        while (i1 < n_ && clusters_.off_path(cluster, own, at(i1).cluster) == off) i1 = end_of_run(i1);
         if (off > 1) continue;
         if (off > 0 && !scaled) scale_far(begin, end);
         scaled = scaled || off > 0;
@@ -183,17 +187,8 @@ class ClusteredFront {
     }
   }
 
-  // Multiples of Q from a cluster to the path between two others; from two on, they all count as two.
-  int32_t off_path(int32_t cluster, int32_t a, int32_t b) const {
-    if (a == cluster || b == cluster) return 0;
-    const int32_t twice = clusters_.distance(cluster, a) + clusters_.distance(cluster, b) -
-                          clusters_.distance(a, b);
-    return std::min(twice / 2, 2);
-  }
-
-  // Half of the factor for one Q off the path to each side, so that neither leaves the range.
   void scale_far(int begin, int end) {
-    constexpr double kFactor = 0x1p-384;
+    constexpr double kFactor = MoatClusters::kHalfFar;
     const size_t size = size_t(n_) * (end - begin);
     buffers_.far_left.resize(size);
     buffers_.far_kept.resize(size);
@@ -226,7 +221,7 @@ class ClusteredFront {
   }
 
   // Back into `a_`: pivots at (k + 1, k), and the rest in the order in which it was.
-  void scatter(int count, int32_t* perm) {
+  void scatter(int count, int32_t* perm, bool keep) {
     const std::vector<int32_t>& order = buffers_.order;
     const int eliminated = 2 * count;
     std::vector<int32_t> place(n_, -1);  // by row, of those that are left
@@ -237,6 +232,11 @@ class ClusteredFront {
       perm[next++] = row;
     }
     for (int k = 0; k < eliminated; k += 2) a_[size_t(k) * n_ + k + 1] = column(k)[k + 1];
+    for (int k = 0; keep && k < eliminated; ++k) {
+      const double* from = column(k);
+      double* to = a_ + size_t(k) * n_;
+      for (int i = (k | 1) + 1; i < n_; ++i) to[i < eliminated ? i : place[order[i]]] = from[i];
+    }
     for (int j = eliminated; j < n_; ++j) {
       const int to_j = place[order[j]];
       const double* from = column(j);

@@ -14,6 +14,7 @@
 // factor exp(2 z) makes it a row of the set around.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numbers>
 #include <span>
@@ -34,6 +35,8 @@ class MoatClusters {
  public:
   static constexpr double kQuantum = 192 * std::numbers::ln2;  // Q
   static constexpr int32_t kBits = 384;  // per Q between the clusters of an entry
+  // Of the factor of an update for one Q off the path, half: given to both sides, neither leaves the range.
+  static constexpr double kHalfFar = 0x1p-384;
 
   double depth(int32_t set) const { return set < 0 ? 0.0 : depth_[set]; }
   double rest(int32_t set) const { return set < 0 ? -kQuantum / 2 : rest_[set]; }
@@ -72,7 +75,12 @@ class MoatClusters {
     }
     return sum;
   }
-  // The entry of two rows is multiplied by two to this power.
+  // Multiples of Q from a cluster to the path between two others; from two on, they all count as two.
+  int32_t off_path(int32_t cluster, int32_t a, int32_t b) const {
+    if (a == cluster || b == cluster) return 0;
+    return std::min((distance(cluster, a) + distance(cluster, b) - distance(a, b)) / 2, 2);
+  }
+  // The entry of two rows is multiplied by two to this power; that of the inverse, divided by it.
   int32_t exponent(const LegPlace& a, const LegPlace& b) const {
     return a.exponent + b.exponent + kBits * distance(a.cluster, b.cluster);
   }

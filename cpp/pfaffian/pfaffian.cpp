@@ -11,7 +11,6 @@
 #include "fronts/front_elimination.hpp"
 #include "fronts/tree_tasks.hpp"
 #include "pfaffian/clustered_front.hpp"
-#include "pfaffian/moat_clusters.hpp"
 #include "pfaffian/paired_front.hpp"
 
 namespace planaris {
@@ -246,6 +245,7 @@ class Elimination {
     note(w, s, eliminated, front.swaps(), last);
     if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
     if (keep_) store((*keep_)[node], w, s, eliminated);
+    if (keep_ && entries_.clusters) (*keep_)[node].places = w.places;
     hand_on(w, node, s, eliminated);
   }
 
@@ -372,11 +372,13 @@ class Elimination {
     }
     ClusteredFront front(w.matrix.data(), s.rows, w.legs, w.places, *entries_.clusters, w.buffers,
                          w.packing, parallel_);
-    front.run(w.clustered, w.perm.data());
+    if (keep_) (*keep_)[node].places = w.places;
+    front.run(w.clustered, w.perm.data(), keep_ != nullptr);
     sum_ratios(w, node, s, 2 * listed);
     w.stats.left_over += front.failed();
     log_sums_[node] = w.log_sum;
     note(w, s, 2 * listed, front.swaps(), last);
+    if (keep_) store_clusters((*keep_)[node], w, s, 2 * listed);
     hand_on(w, node, s, 2 * listed);
   }
 
@@ -492,6 +494,12 @@ class Elimination {
     factor.place.resize(s.rows);
     for (int32_t k = 0; k < s.rows; ++k) factor.place[w.perm[k]] = k;
     factor.exponents = w.exponents;
+  }
+
+  void store_clusters(FrontFactor<T>& factor, const Worker& w, const Shape& s, int eliminated) {
+    store(factor, w, s, eliminated);
+    for (int k = 0; k < eliminated; ++k) factor.climbed.push_back(w.places[w.perm[k]]);
+    factor.panels = w.buffers.panels;
   }
 
   void store_front(FrontMatrix<T>& front, const Worker& w, const Shape& s) {

@@ -57,12 +57,16 @@ def capped(
     """
     values = packing.values
     shorter = np.minimum(values, cap)
-    sums, leaving = _across(packing, np.column_stack([values, values - shorter]), dual_edges)
+    sums, lost, leaving = _across(
+        packing, np.column_stack([values, values - shorter]), dual_edges
+    )
     gauged = entries.gauged.copy()
     own = gauged[: len(dual_edges)]
-    removed = sums[:, 1]
     too_long = np.maximum(own - sums[:, 0] - 2 * cap, 0.0)
-    own -= np.where(own < 0, -removed, removed + too_long)
+    # What sets lose is summed up nearly exactly, so that no weight changes that need not.
+    sign = np.where(own < 0, -1.0, 1.0)
+    own -= sign * sums[:, 1]
+    own -= sign * lost[:, 1] + too_long
     # To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
     # capped slack.
     ways = np.count_nonzero(too_long) + float((leaving[values > cap] ** 2).sum())
@@ -83,8 +87,11 @@ def warmed(entries: Entries, values: FloatArray, factor: float) -> tuple[Entries
 
 def _across(
     packing: CutPacking, values: FloatArray, dual_edges: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of values over the sets that an edge leaves, and how many leave a set."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return sums of values over the sets that an edge leaves, and how many leave a set.
+
+    Sums come with what they lost to rounding.
+    """
     innermost = np.full(int(dual_edges.max(initial=-1)) + 1, -1, dtype=np.int64)
     sizes = packing.stop - packing.start
     # Parents come first, so the innermost set of a face is written last.
@@ -92,15 +99,19 @@ def _across(
     members = packing.order[begin + np.arange(len(begin))]
     innermost[members] = np.repeat(np.arange(packing.num_sets), sizes)
     total, leaving = np.zeros((len(dual_edges), values.shape[1])), np.zeros(packing.num_sets)
+    lost = np.zeros_like(total)
     edge = np.arange(len(dual_edges))
     here, there = innermost[dual_edges[:, 0]], innermost[dual_edges[:, 1]]
     while True:
         # Around a set lie sets of smaller numbers: the larger number is not around the other.
         apart = here != there
         if not apart.any():
-            return total, leaving
+            return total, lost, leaving
         edge, here, there = edge[apart], here[apart], there[apart]
         inner = np.maximum(here, there)
-        total[edge] += values[inner]
+        before, term = total[edge], values[inner]
+        total[edge] = after = before + term
+        added = after - before
+        lost[edge] += (before - (after - added)) + (term - added)
         leaving += np.bincount(inner, minlength=packing.num_sets)
         here, there = np.minimum(here, there), packing.parent[inner].astype(np.int64)

@@ -167,7 +167,7 @@ def sum_pfaffians(
 def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Marginals:
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
     error = math.inf
-    for entries, wide in attempts(evaluator, couplings, budget):
+    for entries, wide in attempts(evaluator, couplings, budget, clustered=True):
         if entries.cap_error > CAPPED_ERROR:
             uncut, error, log_sum = _uncut_of_clusters(evaluator, entries, budget)
         else:
