@@ -159,7 +159,7 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
                           In1<double> join, In1<int8_t> signs, In1<int32_t> earliest,
                           In1<int32_t> rank, std::shared_ptr<MoatClusters> clusters, double threshold,
                           int threads, bool wide, bool for_samples, const Progress& progress) {
-  if (wide || for_samples) clusters = nullptr;  // these have other entries, or keep fronts
+  if (wide || for_samples) clusters = nullptr;  // these have exponents of their own, or keep fronts
   const KasteleynEntries entries =
       checked_entries(*plan, face, join, signs, earliest, rank, clusters.get());
   Control control = make_control(progress);

@@ -11,15 +11,13 @@ from planaris.kernels.cuts import CutPacking
 from planaris.planar.pfaffian.entries import Entries
 from planaris.typing import FloatArray, IntArray
 
-CAPS = (40.0, 28.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5)
-"""Values of sets are cut off here, at the first that doubles have the range for. A state whose
-weight this changes has exp(-4 · cap) of the weight of the ground state at most."""
-
 CLUSTERED_CAP = 12.0
-"""Where blocks of entries have exponents there is range for any; this one is exact to rounding."""
+"""Values of sets are cut off here where doubles have too narrow a range for entries without exponents.
+A state whose weight this changes has exp(-4 · cap) of the weight of the ground state at most: that
+is exact to rounding."""
 
 CAPPED_ERROR = 1e-12
-"""Error of log Z of a capped model above which it only tells which spins are locked."""
+"""Error of log Z of a capped model above which it does not tell which spins are locked."""
 
 SAMPLE_CAPS = (3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0)
 """Samples are exact with any: those that are too likely in the capped model are rejected. The
@@ -72,17 +70,6 @@ def capped(
     ways = np.count_nonzero(too_long) + float((leaving[values > cap] ** 2).sum())
     found = replace(entries, gauged=gauged, removed=entries.gauged - gauged)
     return replace(found, cap_error=math.exp(-4 * cap) * ways), shorter
-
-
-def warmed(entries: Entries, values: FloatArray, factor: float) -> tuple[Entries, FloatArray]:
-    """Return the entries of the model at another temperature, and the values of its sets.
-
-    For ``factor < 1`` no state loses weight relative to the ground state: so a warmer model also
-    tells which edges are hardly ever cut.
-    """
-    gauged = factor * entries.gauged
-    found = replace(entries, gauged=gauged, removed=entries.gauged - gauged, cap_error=math.inf)
-    return found, factor * values
 
 
 def _across(
