@@ -17,6 +17,11 @@
 
 namespace planaris {
 
+// With u, v the columns below a pivot: keeps them, and writes L = [v, -u] / d.
+void scale_pair(int count, double inverse, double* u, double* v, double* keep_u, double* keep_v);
+// target += u um + v vm
+void add_pair(int count, const double* u, const double* v, double um, double vm, double* target);
+
 struct ClusteredBuffers {
   std::vector<double> matrix, kept, far_left, far_kept;
   std::vector<int32_t> order, exponents;
@@ -78,7 +83,8 @@ class ClusteredFront {
   bool failed() const { return failed_; }
 
  private:
-  static constexpr int kPanel = 32;
+  static constexpr int kPanel = 32;   // pairs
+  static constexpr int kNarrow = 16;  // rows whose columns are updated pivot by pivot
 
   LegPlace& at(int place) { return places_[buffers_.order[place]]; }
   double* column(int j) { return buffers_.matrix.data() + size_t(j) * n_; }
@@ -130,18 +136,29 @@ class ClusteredFront {
       LegPlace& place = at(row);
       if (place.cluster == pair.cluster) continue;
       const LegPlace higher = clusters_.in_set(legs_[buffers_.order[row]], pair.set);
+      RowMove move(clusters_, place, higher);
       for (int i = k; i < n_; ++i) {
         if (i == row) continue;
         double& x = i > row ? column(row)[i] : column(i)[row];
-        x = std::ldexp(x, clusters_.exponent(higher, at(i)) - clusters_.exponent(place, at(i)));
+        x = move(x, at(i));
       }
       place = higher;
     }
   }
 
+  // All columns of a panel lie in the cluster of its pivots, so that nothing is off the path.
   void eliminate_panel(int begin, int end) {
     buffers_.kept.resize(size_t(n_) * 2 * kPanel);
-    for (int k = begin; k < end; k += 2) {
+    for (int from = begin, to; from < end; from = to) {
+      to = std::min(from + kNarrow, end);
+      eliminate_pairs(begin, from, to);
+      rank_update_lower(n_ - to, end - to, to - from, column(from) + to, n_, kept(from - begin) + to,
+                        n_, column(to) + to, n_, packing_, nullptr);
+    }
+  }
+
+  void eliminate_pairs(int begin, int from, int to) {
+    for (int k = from; k < to; k += 2) {
       buffers_.exponents[k / 2] = clusters_.exponent(at(k), at(k + 1));
       double d = -column(k)[k + 1];
       if (!(std::fabs(d) > 0.0)) {
@@ -150,18 +167,10 @@ class ClusteredFront {
       }
       const double inverse = 1.0 / d;
       double *u = column(k), *v = column(k + 1), *keep_u = kept(k - begin), *keep_v = keep_u + n_;
-      for (int i = k + 2; i < n_; ++i) {
-        keep_u[i] = u[i];
-        keep_v[i] = v[i];
-        const double scaled = v[i] * inverse;
-        v[i] = -(u[i] * inverse);
-        u[i] = scaled;
-      }
+      scale_pair(n_ - k - 2, inverse, u + k + 2, v + k + 2, keep_u + k + 2, keep_v + k + 2);
       u[k + 1] = d;
-      for (int m = k + 2; m < end; ++m) {
-        const double um = keep_u[m], vm = keep_v[m];
-        double* target = column(m);
-        for (int i = m + 1; i < n_; ++i) target[i] += u[i] * um + v[i] * vm;
+      for (int m = k + 2; m < to; ++m) {
+        add_pair(n_ - m - 1, u + m + 1, v + m + 1, keep_u[m], keep_v[m], column(m) + m + 1);
       }
     }
   }

@@ -49,10 +49,11 @@ class ClusteredSweep {
   void move(int32_t row, int32_t first, const LegPlace& to) {
     const LegPlace from = at(row);
     if (from.set == to.set) return;
+    RowMove divided(clusters_, to, from);  // by what entries of the matrix are multiplied by
     for (int32_t i = first; i < n_; ++i) {
       if (i == row) continue;
-      const int32_t power = clusters_.exponent(from, at(i)) - clusters_.exponent(to, at(i));
-      for (double* x : {&entry(i, row), &entry(row, i)}) *x = std::ldexp(*x, power);
+      entry(i, row) = divided(entry(i, row), at(i));
+      entry(row, i) = divided(entry(row, i), at(i));
     }
     at(row) = to;
   }

@@ -15,7 +15,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <numbers>
 #include <span>
 #include <vector>
@@ -44,6 +46,8 @@ class MoatClusters {
   bool fit(const FrontTree& tree, size_t legs) const {
     return nodes_ == tree.num_nodes() && belongs_.size() == legs;
   }
+
+  bool climbs(int32_t leg) const { return climbs_[leg >> 1]; }
 
   // In the front of a node, as assembled.
   LegPlace place(int32_t leg, int32_t node) const {
@@ -99,6 +103,29 @@ class MoatClusters {
 struct ClusteredOrder {
   MoatOrder order;  // with the scales that go with the clusters
   MoatClusters clusters;
+};
+
+// What entries of a row are multiplied by when it moves from one place to another, column by column; those of
+// one cluster side by side share a factor.
+class RowMove {
+ public:
+  RowMove(const MoatClusters& clusters, const LegPlace& from, const LegPlace& to)
+      : clusters_(clusters), from_(from), to_(to) {}
+
+  double operator()(double x, const LegPlace& other) {
+    if (other.cluster != cluster_) {
+      cluster_ = other.cluster;
+      power_ = clusters_.exponent(to_, other) - clusters_.exponent(from_, other);
+      factor_ = std::ldexp(1.0, power_);
+    }
+    return std::abs(power_) < 1000 ? x * factor_ : std::ldexp(x, power_);
+  }
+
+ private:
+  const MoatClusters& clusters_;
+  LegPlace from_, to_;
+  int32_t cluster_ = -1, power_ = 0;
+  double factor_ = 1.0;
 };
 
 // As moat_order, for elimination with exponents.

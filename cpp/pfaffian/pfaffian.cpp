@@ -339,17 +339,20 @@ class Elimination {
     if constexpr (!kIsDoubleDouble) {
       const MoatClusters& clusters = *entries_.clusters;
       w.moved.clear();
-      for (const int32_t row : w.map) w.moved.push_back(clusters.place(w.legs[row], child));
+      for (const int32_t row : w.map) {
+        const int32_t leg = w.legs[row];
+        w.moved.push_back(clusters.climbs(leg) ? clusters.place(leg, child) : w.places[row]);
+      }
       const auto rows = static_cast<int32_t>(w.map.size());
       for (int32_t k = 0; k < rows; ++k) {
         const LegPlace place = w.places[w.map[k]];
         if (place.set == w.moved[k].set) continue;
+        RowMove move(clusters, w.moved[k], place);
         for (int32_t i = 0; i < rows; ++i) {
           if (i == k) continue;
           const auto [low, high] = std::minmax(w.map[i], w.map[k]);
           T& x = w.matrix[size_t(low) * s.rows + high];
-          x = std::ldexp(x, clusters.exponent(place, w.moved[i]) -
-                                clusters.exponent(w.moved[k], w.moved[i]));
+          x = move(x, w.moved[i]);
         }
         w.moved[k] = place;
       }
