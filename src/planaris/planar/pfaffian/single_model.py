@@ -76,13 +76,19 @@ def locked_spins(
     locked = lock(evaluator, entries, uncut, error) if error <= MARGINAL_ERROR else None
     if locked is None or locked.cut <= MARGINAL_ERROR:
         return locked
-    # In large models, rounding of many probabilities adds up. They are also Z of the clusters over Z.
-    parts = [np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).sum()]
+    # In large models rounding of many probabilities adds up.
+    return locked if loss_of(locked, evaluator, entries, budget) <= MARGINAL_ERROR else None
+
+
+def loss_of(
+    locked: LockedSpins, evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
+) -> float:
+    """Return log Z less that of the clusters, with errors: how likely a cluster breaks up."""
     gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
-    whole, doubt = _log_sum(evaluator, gauged[: evaluator.num_edges], budget)
+    whole, error = _log_sum(evaluator, gauged[: evaluator.num_edges], budget)
     part, more = _log_sum(locked.blocks.evaluator, locked.blocks.couplings, budget)
-    doubt += more + abs(whole - math.fsum([*parts, part]))
-    return locked if doubt <= MARGINAL_ERROR else None
+    bridges = np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).sum()
+    return error + more + abs(whole - float(bridges) - part)
 
 
 def _log_sum(
