@@ -116,9 +116,7 @@ def test_edges_that_are_cut_are_not_locked(monkeypatch) -> None:
 def test_where_many_roundings_add_up_locked_spins_are_checked_by_the_weights(monkeypatch) -> None:
     model = pl.generate.spin_glass(12, np.random.default_rng(3), beta=300.0)
     evaluator = pl.plan(model).evaluator
-    (found, wide), *_ = precision_ladder.attempts(
-        evaluator, model.couplings, UNLIMITED, for_samples=True
-    )
+    found, wide = next(precision_ladder.attempts(evaluator, model.couplings, UNLIMITED))
     whole, by_weights = single_model.loss_of, []
 
     def noted(*args):
@@ -163,7 +161,7 @@ def test_samples_of_capped_models_are_rejected_into_the_right_distribution(monke
     model = cold_model(3, 1.5)
     monkeypatch.setattr(precision_ladder, "MODERATE_COUPLING", 0.0)
     monkeypatch.setattr(precision_ladder, "WEAK_COUPLING", 0.0)
-    for module in (capped_moats, precision_ladder, sampling):
+    for module in (capped_moats, precision_ladder):
         monkeypatch.setattr(module, "MOST_REJECTED", math.inf)
     monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (0.7,))
     rejections = []

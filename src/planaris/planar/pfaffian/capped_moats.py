@@ -12,7 +12,7 @@ from planaris.planar.pfaffian.entries import Entries
 from planaris.typing import FloatArray, IntArray
 
 CLUSTERED_CAP = 12.0
-"""Values of sets are cut off here where doubles have too narrow a range for entries without exponents.
+"""Values of sets are cut off here where entries need exponents to be in the range of doubles.
 A state whose weight this changes has exp(-4 · cap) of the weight of the ground state at most: that
 is exact to rounding."""
 
@@ -55,9 +55,7 @@ def capped(
     """
     values = packing.values
     shorter = np.minimum(values, cap)
-    sums, lost, leaving = _across(
-        packing, np.column_stack([values, values - shorter]), dual_edges
-    )
+    sums, lost, leaving = _across(packing, np.column_stack([values, values - shorter]), dual_edges)
     gauged = entries.gauged.copy()
     own = gauged[: len(dual_edges)]
     too_long = np.maximum(own - sums[:, 0] - 2 * cap, 0.0)

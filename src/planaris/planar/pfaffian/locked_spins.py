@@ -93,9 +93,7 @@ def lock(
     return LockedSpins(link_of, couplings, bridges, _blocks(pairs, couplings, sizes, block_of), cut)
 
 
-def _blocks(
-    pairs: IntArray, couplings: FloatArray, sizes: LongArray, block_of: IntArray
-) -> Blocks:
+def _blocks(pairs: IntArray, couplings: FloatArray, sizes: LongArray, block_of: IntArray) -> Blocks:
     """Return all blocks of several links side by side; each has vertices of its own."""
     links = np.flatnonzero(sizes[block_of] > 1)
     count = int(pairs.max(initial=-1)) + 1

@@ -38,6 +38,9 @@ UNSCALED_COUPLING = 1.0
 MODERATE_COUPLING = 8.0
 """Up to here elimination is tried without scaling first."""
 
+SHALLOW = 40.0
+"""Sum of the values around a face up to which rounding hardly ever decides a sample."""
+
 MOAT_SLACK = 1.0
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
 
@@ -102,10 +105,11 @@ def _plane_attempts(
     entries = by_moats(bare, packing.values)
 
     if for_samples:
-        models = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
-        warmest = next((x for x in models if x[0].cap_error <= MOST_REJECTED), None)
+        shorter = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
+        warmest = next((x for x in shorter if x[0].cap_error <= MOST_REJECTED), None)
         found = entries if warmest is None else by_moats(*warmest)
-        if entries.in_double_range:
+        at_once = entries.in_double_range or found.deepest <= SHALLOW
+        if at_once:
             yield found, False
     if entries.in_double_range:
         yield entries, False
@@ -113,7 +117,7 @@ def _plane_attempts(
         cold = capped(bare, packing, faces, CLUSTERED_CAP)
         yield by_moats(*cold, clustered=True), False
     if for_samples:
-        if found.in_double_range and not entries.in_double_range:
+        if found.in_double_range and not at_once:
             yield found, False
         yield found, True
     elif not entries.in_double_range and (short := by_moats(*cold)).in_double_range:

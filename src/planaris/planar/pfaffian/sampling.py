@@ -12,7 +12,7 @@ from planaris.errors import PrecisionError, naming_row
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
 from planaris.planar.pfaffian import precision_ladder
-from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR, MOST_REJECTED
+from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.locked_spins import LockedSpins
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, attempts
@@ -192,7 +192,7 @@ def _drawers(
     numbers into the same cut.
     """
     for entries, wide in _ways(evaluator, couplings, budget):
-        # A model that is warmer, as far as samples are rejected, does not tell which spins are locked.
+        # A warmer model, of which samples are rejected, does not tell which spins are locked.
         if entries.is_ordered and entries.cap_error <= CAPPED_ERROR:
             locked = locked_spins(evaluator, entries, budget, wide=wide)
             if locked is not None:
