@@ -146,12 +146,27 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
   });
 }
 
+PLANARIS_CLONES void small_multiply_add(int rows, int columns, int depth, double alpha, const double* a,
+                                        int64_t column_a, const double* b, int64_t row_b,
+                                        int64_t column_b, double* c, int64_t ldc) {
+  for (int j = 0; j < columns; ++j) {
+    for (int t = 0; t < depth; ++t) {
+      const double factor = alpha * b[t * row_b + j * column_b];
+      const double* from = a + t * column_a;
+      for (int i = 0; i < rows; ++i) c[i + j * ldc] += from[i] * factor;
+    }
+  }
+}
+
 template <>
 void multiply_add(int rows, int columns, int depth, double alpha, const double* a, int64_t row_a,
                   int64_t column_a, const double* b, int64_t row_b, int64_t column_b, double* c,
                   int64_t ldc, Packing& packing, const ParallelFor& parallel) {
   if (rows <= 0 || columns <= 0 || depth <= 0) return;
   const int64_t multiplications = int64_t(rows) * columns * depth;
+  if (multiplications < kSmall && row_a == 1) {
+    return small_multiply_add(rows, columns, depth, alpha, a, column_a, b, row_b, column_b, c, ldc);
+  }
   if (multiplications < kSmall) {
     for (int j = 0; j < columns; ++j) {
       for (int t = 0; t < depth; ++t) {

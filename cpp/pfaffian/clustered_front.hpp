@@ -17,9 +17,15 @@
 
 namespace planaris {
 
+// With u, v the columns below a pivot: keeps them, and writes L = [v, -u] / d.
+void scale_pair(int count, double inverse, double* u, double* v, double* keep_u, double* keep_v);
+// target += u um + v vm
+void add_pair(int count, const double* u, const double* v, double um, double vm, double* target);
+
 struct ClusteredBuffers {
   std::vector<double> matrix, kept, far_left, far_kept;
   std::vector<int32_t> order, exponents;
+  std::vector<int32_t> panels;  // where each panel of pivots ended
   std::vector<uint8_t> taken;
 };
 
@@ -39,8 +45,9 @@ class ClusteredFront {
         packing_(packing), parallel_(parallel) {}
 
   // Eliminates these pairs; they then come first, as after FrontElimination, and the other rows follow as
-  // they were. Writes perm, and the exponents of the pivots to `buffers.exponents`.
-  void run(std::vector<ClusteredPair>& pairs, int32_t* perm) {
+  // they were. Writes perm, and the exponents of the pivots and the ends of panels to `buffers`. With `keep`,
+  // the factor L is left below the pivots.
+  void run(std::vector<ClusteredPair>& pairs, int32_t* perm, bool keep) {
     for (ClusteredPair& pair : pairs) {
       pair.set = clusters_.around(places_[pair.rows.first].set, places_[pair.rows.second].set);
       pair.cluster = clusters_.cluster(pair.set);
@@ -55,6 +62,7 @@ class ClusteredFront {
     gather(pairs);
     const int count = static_cast<int>(pairs.size());
     buffers_.exponents.resize(count);
+    buffers_.panels.clear();
     for (int first = 0; first < count;) {
       climb(2 * first, pairs[first]);
       int last = first + 1;
@@ -65,16 +73,18 @@ class ClusteredFront {
       }
       eliminate_panel(2 * first, 2 * last);
       update_rest(2 * first, 2 * last, cluster);
+      buffers_.panels.push_back(2 * last);
       first = last;
     }
-    scatter(count, perm);
+    scatter(count, perm, keep);
   }
 
   int swaps() const { return swaps_; }
   bool failed() const { return failed_; }
 
  private:
-  static constexpr int kPanel = 32;
+  static constexpr int kPanel = 32;   // pairs
+  static constexpr int kNarrow = 16;  // rows whose columns are updated pivot by pivot
 
   LegPlace& at(int place) { return places_[buffers_.order[place]]; }
   double* column(int j) { return buffers_.matrix.data() + size_t(j) * n_; }
@@ -126,18 +136,29 @@ class ClusteredFront {
       LegPlace& place = at(row);
       if (place.cluster == pair.cluster) continue;
       const LegPlace higher = clusters_.in_set(legs_[buffers_.order[row]], pair.set);
+      RowMove move(clusters_, place, higher);
       for (int i = k; i < n_; ++i) {
         if (i == row) continue;
         double& x = i > row ? column(row)[i] : column(i)[row];
-        x = std::ldexp(x, clusters_.exponent(higher, at(i)) - clusters_.exponent(place, at(i)));
+        x = move(x, at(i));
       }
       place = higher;
     }
   }
 
+  // All columns of a panel lie in the cluster of its pivots, so that nothing is off the path.
   void eliminate_panel(int begin, int end) {
     buffers_.kept.resize(size_t(n_) * 2 * kPanel);
-    for (int k = begin; k < end; k += 2) {
+    for (int from = begin, to; from < end; from = to) {
+      to = std::min(from + kNarrow, end);
+      eliminate_pairs(begin, from, to);
+      rank_update_lower(n_ - to, end - to, to - from, column(from) + to, n_, kept(from - begin) + to,
+                        n_, column(to) + to, n_, packing_, nullptr);
+    }
+  }
+
+  void eliminate_pairs(int begin, int from, int to) {
+    for (int k = from; k < to; k += 2) {
       buffers_.exponents[k / 2] = clusters_.exponent(at(k), at(k + 1));
       double d = -column(k)[k + 1];
       if (!(std::fabs(d) > 0.0)) {
@@ -146,18 +167,10 @@ class ClusteredFront {
       }
       const double inverse = 1.0 / d;
       double *u = column(k), *v = column(k + 1), *keep_u = kept(k - begin), *keep_v = keep_u + n_;
-      for (int i = k + 2; i < n_; ++i) {
-        keep_u[i] = u[i];
-        keep_v[i] = v[i];
-        const double scaled = v[i] * inverse;
-        v[i] = -(u[i] * inverse);
-        u[i] = scaled;
-      }
+      scale_pair(n_ - k - 2, inverse, u + k + 2, v + k + 2, keep_u + k + 2, keep_v + k + 2);
       u[k + 1] = d;
-      for (int m = k + 2; m < end; ++m) {
-        const double um = keep_u[m], vm = keep_v[m];
-        double* target = column(m);
-        for (int i = m + 1; i < n_; ++i) target[i] += u[i] * um + v[i] * vm;
+      for (int m = k + 2; m < to; ++m) {
+        add_pair(n_ - m - 1, u + m + 1, v + m + 1, keep_u[m], keep_v[m], column(m) + m + 1);
       }
     }
   }
@@ -170,9 +183,9 @@ class ClusteredFront {
       j1 = end_of_run(j0);
       const int32_t own = at(j0).cluster;
       for (int i0 = j0, i1; i0 < n_; i0 = i1) {
-        const int32_t off = off_path(cluster, own, at(i0).cluster);
+        const int32_t off = clusters_.off_path(cluster, own, at(i0).cluster);
         i1 = end_of_run(i0);
-        while (i1 < n_ && off_path(cluster, own, at(i1).cluster) == off) i1 = end_of_run(i1);
+        while (i1 < n_ && clusters_.off_path(cluster, own, at(i1).cluster) == off) i1 = end_of_run(i1);
         if (off > 1) continue;
         if (off > 0 && !scaled) scale_far(begin, end);
         scaled = scaled || off > 0;
@@ -183,17 +196,8 @@ class ClusteredFront {
     }
   }
 
-  // Multiples of Q from a cluster to the path between two others; from two on, they all count as two.
-  int32_t off_path(int32_t cluster, int32_t a, int32_t b) const {
-    if (a == cluster || b == cluster) return 0;
-    const int32_t twice = clusters_.distance(cluster, a) + clusters_.distance(cluster, b) -
-                          clusters_.distance(a, b);
-    return std::min(twice / 2, 2);
-  }
-
-  // Half of the factor for one Q off the path to each side, so that neither leaves the range.
   void scale_far(int begin, int end) {
-    constexpr double kFactor = 0x1p-384;
+    constexpr double kFactor = MoatClusters::kHalfFar;
     const size_t size = size_t(n_) * (end - begin);
     buffers_.far_left.resize(size);
     buffers_.far_kept.resize(size);
@@ -226,7 +230,7 @@ class ClusteredFront {
   }
 
   // Back into `a_`: pivots at (k + 1, k), and the rest in the order in which it was.
-  void scatter(int count, int32_t* perm) {
+  void scatter(int count, int32_t* perm, bool keep) {
     const std::vector<int32_t>& order = buffers_.order;
     const int eliminated = 2 * count;
     std::vector<int32_t> place(n_, -1);  // by row, of those that are left
@@ -237,6 +241,11 @@ class ClusteredFront {
       perm[next++] = row;
     }
     for (int k = 0; k < eliminated; k += 2) a_[size_t(k) * n_ + k + 1] = column(k)[k + 1];
+    for (int k = 0; keep && k < eliminated; ++k) {
+      const double* from = column(k);
+      double* to = a_ + size_t(k) * n_;
+      for (int i = (k | 1) + 1; i < n_; ++i) to[i < eliminated ? i : place[order[i]]] = from[i];
+    }
     for (int j = eliminated; j < n_; ++j) {
       const int to_j = place[order[j]];
       const double* from = column(j);

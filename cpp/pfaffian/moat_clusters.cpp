@@ -11,8 +11,9 @@ LegPlace MoatClusters::in_set(int32_t leg, int32_t set) const {
   const int32_t from = belongs_[leg];
   if (set == from) return {set, cluster(set), 0};
   const double climbed = depth(from) - depth(set), rest_change = rest(set) - rest(from);
+  // Climbing makes rows larger: what is rounded is not negative.
   return {set, cluster(set),
-          static_cast<int32_t>(std::lround((2 * climbed + rest_change) / std::numbers::ln2))};
+          static_cast<int32_t>((2 * climbed + rest_change) * std::numbers::log2e + 0.5)};
 }
 
 class ClusterBuilder {

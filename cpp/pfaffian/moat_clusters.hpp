@@ -14,7 +14,10 @@
 // factor exp(2 z) makes it a row of the set around.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <numbers>
 #include <span>
 #include <vector>
@@ -34,6 +37,8 @@ class MoatClusters {
  public:
   static constexpr double kQuantum = 192 * std::numbers::ln2;  // Q
   static constexpr int32_t kBits = 384;  // per Q between the clusters of an entry
+  // Of the factor of an update for one Q off the path, half: given to both sides, neither leaves the range.
+  static constexpr double kHalfFar = 0x1p-384;
 
   double depth(int32_t set) const { return set < 0 ? 0.0 : depth_[set]; }
   double rest(int32_t set) const { return set < 0 ? -kQuantum / 2 : rest_[set]; }
@@ -41,6 +46,8 @@ class MoatClusters {
   bool fit(const FrontTree& tree, size_t legs) const {
     return nodes_ == tree.num_nodes() && belongs_.size() == legs;
   }
+
+  bool climbs(int32_t leg) const { return climbs_[leg >> 1]; }
 
   // In the front of a node, as assembled.
   LegPlace place(int32_t leg, int32_t node) const {
@@ -72,7 +79,12 @@ class MoatClusters {
     }
     return sum;
   }
-  // The entry of two rows is multiplied by two to this power.
+  // Multiples of Q from a cluster to the path between two others; from two on, they all count as two.
+  int32_t off_path(int32_t cluster, int32_t a, int32_t b) const {
+    if (a == cluster || b == cluster) return 0;
+    return std::min((distance(cluster, a) + distance(cluster, b) - distance(a, b)) / 2, 2);
+  }
+  // The entry of two rows is multiplied by two to this power; that of the inverse, divided by it.
   int32_t exponent(const LegPlace& a, const LegPlace& b) const {
     return a.exponent + b.exponent + kBits * distance(a.cluster, b.cluster);
   }
@@ -91,6 +103,29 @@ class MoatClusters {
 struct ClusteredOrder {
   MoatOrder order;  // with the scales that go with the clusters
   MoatClusters clusters;
+};
+
+// What entries of a row are multiplied by when it moves from one place to another, column by column; those of
+// one cluster side by side share a factor.
+class RowMove {
+ public:
+  RowMove(const MoatClusters& clusters, const LegPlace& from, const LegPlace& to)
+      : clusters_(clusters), from_(from), to_(to) {}
+
+  double operator()(double x, const LegPlace& other) {
+    if (other.cluster != cluster_) {
+      cluster_ = other.cluster;
+      power_ = clusters_.exponent(to_, other) - clusters_.exponent(from_, other);
+      factor_ = std::ldexp(1.0, power_);
+    }
+    return std::abs(power_) < 1000 ? x * factor_ : std::ldexp(x, power_);
+  }
+
+ private:
+  const MoatClusters& clusters_;
+  LegPlace from_, to_;
+  int32_t cluster_ = -1, power_ = 0;
+  double factor_ = 1.0;
 };
 
 // As moat_order, for elimination with exponents.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/scaled.hpp"
+
 namespace planaris {
 
 namespace {
@@ -75,37 +77,38 @@ std::vector<double> gauged_couplings(const PlaneGraph& plane, const GaugeState& 
   return gauged;
 }
 
-// Sums of values around sets, before and after they are capped.
+// Cuts values of sets and slacks off. What an edge loses for the sets that it leaves is summed up exactly, nearly:
+// so no weight of a state that leaves each of them once changes, whatever the size of couplings and
+// however the values were rounded.
 class Capping {
  public:
   Capping(const MoatPlaces& places, const Moats& moats, std::vector<double>& values, double cap)
       : faces_(places.faces), parent_(moats.parent), cap_(cap), innermost_(places.leaf.size(), -1),
-        depth_(values.size()), shorter_(values.size()), leaving_(values.size(), 0.0) {
+        value_(values), excess_(values.size()), leaving_(values.size(), 0.0) {
     for (size_t k = 0; k < values.size(); ++k) {  // parents come first
       for (int32_t at = moats.start[k]; at < moats.stop[k]; ++at) {
         innermost_[moats.order[at]] = static_cast<int32_t>(k);
       }
-      is_capped_.push_back(values[k] > cap);
-      depth_[k] = values[k] + (parent_[k] < 0 ? 0.0 : depth_[parent_[k]]);
       values[k] = std::min(values[k], cap);
-      shorter_[k] = values[k] + (parent_[k] < 0 ? 0.0 : shorter_[parent_[k]]);
+      excess_[k] = value_[k] - values[k];
     }
   }
 
   double apply(size_t edge, double gauged) {
     int32_t a = innermost_[faces_.face_of[2 * edge]], b = innermost_[faces_.face_of[2 * edge + 1]];
-    double across = sum(depth_, a) + sum(depth_, b), left = sum(shorter_, a) + sum(shorter_, b);
+    double across = 0.0;
+    TwoDoubles left{gauged, 0.0};
     while (a != b) {
       int32_t& inner = a > b ? a : b;
       leaving_[inner] += 1;
+      across += value_[inner];
+      left += {gauged < 0 ? excess_[inner] : -excess_[inner], 0.0};
       inner = parent_[inner];
     }
-    across -= 2 * sum(depth_, a);
-    left -= 2 * sum(shorter_, a);
-    if (gauged < 0) return -left;
     const double slack = gauged - across;
-    if (slack > 2 * cap_) ++ways_;
-    return left + std::min(slack, 2 * cap_);
+    if (!(slack > 2 * cap_)) return left.high;
+    ++ways_;
+    return left.high - (slack - 2 * cap_);
   }
 
   // To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
@@ -113,20 +116,17 @@ class Capping {
   double error() const {
     double ways = ways_;
     for (size_t k = 0; k < leaving_.size(); ++k) {
-      if (is_capped_[k]) ways += leaving_[k] * leaving_[k];
+      if (excess_[k] > 0.0) ways += leaving_[k] * leaving_[k];
     }
     return std::exp(-4 * cap_) * ways;
   }
 
  private:
-  static double sum(const std::vector<double>& of, int32_t set) { return set < 0 ? 0.0 : of[set]; }
-
   const Faces& faces_;
   std::span<const int32_t> parent_;
   double cap_, ways_ = 0.0;
   std::vector<int32_t> innermost_;  // by face
-  std::vector<double> depth_, shorter_, leaving_;
-  std::vector<uint8_t> is_capped_;
+  std::vector<double> value_, excess_, leaving_;
 };
 
 }  // namespace

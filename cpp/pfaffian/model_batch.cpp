@@ -381,7 +381,7 @@ class Batch {
     }
     if (2 * order.deepest + pivots < kLargestLogarithm) {
       eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
-    } else if (!options_.marginals && largest(k) < kLargestCapped) {
+    } else if (largest(k) < kLargestCapped) {
       const CappedOrder found = capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k),
                                                       kMoatSlack, kClusteredCap);
       eliminate_twice(k, found.gauged, found.capped, found.clustered.order,

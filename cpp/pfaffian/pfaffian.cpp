@@ -11,7 +11,6 @@
 #include "fronts/front_elimination.hpp"
 #include "fronts/tree_tasks.hpp"
 #include "pfaffian/clustered_front.hpp"
-#include "pfaffian/moat_clusters.hpp"
 #include "pfaffian/paired_front.hpp"
 
 namespace planaris {
@@ -246,6 +245,7 @@ class Elimination {
     note(w, s, eliminated, front.swaps(), last);
     if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
     if (keep_) store((*keep_)[node], w, s, eliminated);
+    if (keep_ && entries_.clusters) (*keep_)[node].places = w.places;
     hand_on(w, node, s, eliminated);
   }
 
@@ -339,17 +339,20 @@ class Elimination {
     if constexpr (!kIsDoubleDouble) {
       const MoatClusters& clusters = *entries_.clusters;
       w.moved.clear();
-      for (const int32_t row : w.map) w.moved.push_back(clusters.place(w.legs[row], child));
+      for (const int32_t row : w.map) {
+        const int32_t leg = w.legs[row];
+        w.moved.push_back(clusters.climbs(leg) ? clusters.place(leg, child) : w.places[row]);
+      }
       const auto rows = static_cast<int32_t>(w.map.size());
       for (int32_t k = 0; k < rows; ++k) {
         const LegPlace place = w.places[w.map[k]];
         if (place.set == w.moved[k].set) continue;
+        RowMove move(clusters, w.moved[k], place);
         for (int32_t i = 0; i < rows; ++i) {
           if (i == k) continue;
           const auto [low, high] = std::minmax(w.map[i], w.map[k]);
           T& x = w.matrix[size_t(low) * s.rows + high];
-          x = std::ldexp(x, clusters.exponent(place, w.moved[i]) -
-                                clusters.exponent(w.moved[k], w.moved[i]));
+          x = move(x, w.moved[i]);
         }
         w.moved[k] = place;
       }
@@ -372,11 +375,13 @@ class Elimination {
     }
     ClusteredFront front(w.matrix.data(), s.rows, w.legs, w.places, *entries_.clusters, w.buffers,
                          w.packing, parallel_);
-    front.run(w.clustered, w.perm.data());
+    if (keep_) (*keep_)[node].places = w.places;
+    front.run(w.clustered, w.perm.data(), keep_ != nullptr);
     sum_ratios(w, node, s, 2 * listed);
     w.stats.left_over += front.failed();
     log_sums_[node] = w.log_sum;
     note(w, s, 2 * listed, front.swaps(), last);
+    if (keep_) store_clusters((*keep_)[node], w, s, 2 * listed);
     hand_on(w, node, s, 2 * listed);
   }
 
@@ -492,6 +497,12 @@ class Elimination {
     factor.place.resize(s.rows);
     for (int32_t k = 0; k < s.rows; ++k) factor.place[w.perm[k]] = k;
     factor.exponents = w.exponents;
+  }
+
+  void store_clusters(FrontFactor<T>& factor, const Worker& w, const Shape& s, int eliminated) {
+    store(factor, w, s, eliminated);
+    for (int k = 0; k < eliminated; ++k) factor.climbed.push_back(w.places[w.perm[k]]);
+    factor.panels = w.buffers.panels;
   }
 
   void store_front(FrontMatrix<T>& front, const Worker& w, const Shape& s) {

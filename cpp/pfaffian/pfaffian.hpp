@@ -10,10 +10,9 @@
 #include "base/control.hpp"
 #include "base/double_double.hpp"
 #include "fronts/front_tree.hpp"
+#include "pfaffian/moat_clusters.hpp"
 
 namespace planaris {
-
-class MoatClusters;
 
 // Entries, in logarithms so that no product over- or underflows on the way: two legs i, j of a
 // face are joined by exp(face[i] + face[j]), the two of an edge by sign * exp(join + join).
@@ -25,7 +24,7 @@ struct KasteleynEntries {
   // a search for pivots; every pivot then has the sign of its join and is no smaller.
   std::span<const int32_t> earliest = {}, rank = {};
   // With these, doubles have exponents block by block, see MoatClusters; wide numbers have their own.
-  // Not where factors or fronts are kept.
+  // Not where fronts are kept.
   const MoatClusters* clusters = nullptr;
   // Whether, in order, numbers that are too small for doubles are nothing beside what they are added
   // to: wide ones are then eliminated as pairs of doubles.
@@ -63,6 +62,10 @@ struct FrontFactor {
   std::vector<T> lower;        // rows × eliminated, column-major: L, and pivots at (k + 1, k)
   std::vector<int32_t> place;  // where every row of the front, as assembled, went
   std::vector<int32_t> exponents;  // powers of two that the refused rows were scaled by
+  // With clusters: by row, its place. In several clusters also, by pivot row, the place once it had climbed, and
+  // where each panel of pivots ended.
+  std::vector<LegPlace> places, climbed;
+  std::vector<int32_t> panels;
 };
 
 template <class T>

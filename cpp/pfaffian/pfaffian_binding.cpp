@@ -144,6 +144,7 @@ struct PfaffianFactors {
   std::shared_ptr<const PfaffianPlan> plan;
   std::vector<double> face, join;
   std::vector<int8_t> signs;
+  std::shared_ptr<const MoatClusters> clusters;
   LogPfaffian log_pfaffian;
   Factors<double> narrow;
   Factors<DoubleDouble> wide;
@@ -151,14 +152,16 @@ struct PfaffianFactors {
   Fronts<DoubleDouble> wide_fronts;
   bool is_wide = false;
 
-  KasteleynEntries entries() const { return {face, join, signs}; }
+  KasteleynEntries entries() const { return {face, join, signs, {}, {}, clusters.get()}; }
 };
 
 PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> face,
                           In1<double> join, In1<int8_t> signs, In1<int32_t> earliest,
-                          In1<int32_t> rank, double threshold, int threads, bool wide,
-                          bool for_samples, const Progress& progress) {
-  const KasteleynEntries entries = checked_entries(*plan, face, join, signs, earliest, rank);
+                          In1<int32_t> rank, std::shared_ptr<MoatClusters> clusters, double threshold,
+                          int threads, bool wide, bool for_samples, const Progress& progress) {
+  if (wide || for_samples) clusters = nullptr;  // these have exponents of their own, or keep fronts
+  const KasteleynEntries entries =
+      checked_entries(*plan, face, join, signs, earliest, rank, clusters.get());
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
@@ -167,6 +170,7 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
   f.face.assign(entries.face.begin(), entries.face.end());
   f.join.assign(entries.join.begin(), entries.join.end());
   f.signs.assign(entries.sign.begin(), entries.sign.end());
+  f.clusters = std::move(clusters);
   f.is_wide = wide;
   const bool sample = for_samples;
   f.log_pfaffian =
@@ -436,7 +440,8 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("coarse_rows"), nb::arg("share"), nb::arg("weights"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
+           nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("threshold"),
+           nb::arg("threads"), nb::arg("wide"),
            nb::arg("for_samples"), nb::arg("progress") = nb::none());
 }
 

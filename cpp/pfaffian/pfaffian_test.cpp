@@ -194,10 +194,11 @@ TEST_CASE("leaves and threads change nothing") {
   }
 }
 
-// The same Pfaffian with exponents. One of the moats lies in a cluster of its own from β = 240 on.
+// The same Pfaffian and marginals with exponents. One of the moats lies in a cluster of its own from β = 240 on.
 static void check_clusters(const FrontTree& tree, const Faces& faces, const Moats& moats,
                     const std::vector<double>& g, const std::vector<int32_t>& unsatisfied,
-                    const std::vector<int8_t>& signs, double expected, double beta) {
+                    const std::vector<int8_t>& signs, double expected,
+                    const std::vector<double>& uncut, double beta) {
   const ClusteredOrder found = clustered_moat_order({tree, faces}, moats, g, unsatisfied, 0.0);
   const MoatClusters& clusters = found.clusters;
   CHECK(clusters.fit(tree, 2 * g.size()));
@@ -219,6 +220,14 @@ static void check_clusters(const FrontTree& tree, const Faces& faces, const Moat
   CHECK(r.stats.left_over == 0);
   CHECK(r.stats.worst_ratio > 1.0 - 1e-12);
   CHECK(std::fabs(r.log_magnitude - expected) <= 1e-14 * beta);
+  for (int threads = 1; threads <= 2; ++threads) {
+    Factors<double> factors;
+    const LogPfaffian kept = eliminate<double>(tree, entries, {0.1, threads}, control, &factors);
+    CHECK(kept.log_magnitude == r.log_magnitude);
+    const UncutProbabilities p = uncut_probabilities(tree, entries, factors, threads, control);
+    CHECK(p.residual <= 1e-14);
+    for (size_t e = 0; e < uncut.size(); ++e) CHECK(std::fabs(p.uncut[e] - uncut[e]) <= 1e-14 * beta);
+  }
 }
 
 // Two triangles of which both are frustrated: the shared edge (-1) is the lightest to leave
@@ -247,6 +256,7 @@ TEST_CASE("moats give an order") {
     std::vector<double> face(10);
     for (int i = 0; i < 10; ++i) face[i] = found.scale[i] - g[i >> 1];
     double excess = 0.0;
+    std::vector<double> uncut(5, 1.0);
     for (int state = 1; state < 8; ++state) {
       double weight = 0.0;
       for (int e = 0; e < 5; ++e) {
@@ -254,7 +264,11 @@ TEST_CASE("moats give an order") {
       }
       CHECK(weight <= 0.0);
       excess += std::exp(weight);
+      for (int e = 0; e < 5; ++e) {
+        if (!(((state >> edges[2 * e]) ^ (state >> edges[2 * e + 1])) & 1)) uncut[e] += std::exp(weight);
+      }
     }
+    for (double& p : uncut) p /= 1.0 + excess;
     Control control;
     const KasteleynEntries entries{face, found.scale, signs, found.earliest, found.rank};
     if (beta <= 300.0) {  // doubles have the range
@@ -265,7 +279,7 @@ TEST_CASE("moats give an order") {
     }
     const LogPfaffian wide = eliminate<DoubleDouble>(tree, entries, {0.1, 1}, control);
     CHECK(std::fabs(wide.log_magnitude - std::log1p(excess)) <= 1e-14 * beta);
-    check_clusters(tree, faces, moats, g, unsatisfied, signs, std::log1p(excess), beta);
+    check_clusters(tree, faces, moats, g, unsatisfied, signs, std::log1p(excess), uncut, beta);
   }
   const std::vector<int32_t> none, wrong{7}, zero{0}, one{1}, top{-1};
   const std::vector<double> g(5, 0.0), value{1.0};

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <numeric>
+#include <type_traits>
 
 #include "base/double_double.hpp"
 #include "base/team.hpp"
 #include "fronts/rank_update.hpp"
 #include "fronts/tree_tasks.hpp"
+#include "pfaffian/clustered_sweep.hpp"
 
 namespace planaris {
 
@@ -45,9 +49,11 @@ class Sweep {
   struct Worker {
     std::vector<Left<T>> stack;
     std::vector<T> lower, inverse, small;
-    std::vector<int32_t> index, order;
+    std::vector<int32_t> index, order, sorted, row_at;
     int32_t size = 0;
     Packing packing;
+    std::vector<LegPlace> places;  // of rows on their way to a child
+    ClusteredSweep::Buffers clustered;
     double excess = 0.0, done = 0.0;
   };
 
@@ -90,9 +96,10 @@ class Sweep {
     const FrontFactor<T>& f = factors_[node];
     const int32_t e = f.eliminated, kept = static_cast<int32_t>(left.alive.size());
     const int32_t n = e + kept;
+    sort_left(w, f, left);
     w.order.resize(n);  // place in the front of every row that is still there
     for (int32_t k = 0; k < e; ++k) w.order[k] = k;
-    for (int32_t k = 0; k < kept; ++k) w.order[e + k] = e + left.alive[k];
+    for (int32_t k = 0; k < kept; ++k) w.order[e + k] = e + left.alive[w.sorted[k]];
     w.lower.resize(size_t(n) * e);
     for (int32_t j = 0; j < e; ++j) {
       const T* from = f.lower.data() + size_t(j) * f.rows;
@@ -101,10 +108,11 @@ class Sweep {
     }
     w.inverse.assign(size_t(n) * n, T(0.0));
     for (int32_t j = 0; j < kept; ++j) {
-      std::copy(left.inverse.begin() + size_t(j) * kept, left.inverse.begin() + size_t(j + 1) * kept,
-                w.inverse.begin() + size_t(e + j) * n + e);
+      const T* from = left.inverse.data() + size_t(w.sorted[j]) * kept;
+      T* to = w.inverse.data() + size_t(e + j) * n + e;
+      for (int32_t i = 0; i < kept; ++i) to[i] = from[w.sorted[i]];
     }
-    extend(w, n, e);
+    extend(w, f, n, e);
     // From places in the front to rows as assembled.
     std::vector<int32_t>& at = w.index;
     at.assign(f.rows, -1);
@@ -118,25 +126,69 @@ class Sweep {
     check_faces(w, node, n);
   }
 
+  // Writes row_at: by place in a front, its row as assembled.
+  static void find_rows(Worker& w, const FrontFactor<T>& f) {
+    w.row_at.resize(f.rows);
+    for (int32_t row = 0; row < f.rows; ++row) w.row_at[f.place[row]] = row;
+  }
+
+  // Writes an order of the rows that are left: clusters side by side.
+  static void sort_left(Worker& w, const FrontFactor<T>& f, const Left<T>& left) {
+    w.sorted.resize(left.alive.size());
+    std::iota(w.sorted.begin(), w.sorted.end(), 0);
+    if (f.panels.empty()) return;
+    find_rows(w, f);
+    const auto cluster = [&](int32_t k) {
+      return f.places[w.row_at[f.eliminated + left.alive[k]]].cluster;
+    };
+    std::stable_sort(w.sorted.begin(), w.sorted.end(),
+                     [&](int32_t a, int32_t b) { return cluster(a) < cluster(b); });
+  }
+
+  static int32_t panel_width(int32_t n) { return n < 128 ? 16 : 48; }
+
   // Fills the inverse from its lower right block, panel by panel from the right.
-  void extend(Worker& w, int32_t n, int32_t e) {
-    const int32_t width = n < 128 ? 16 : 48;
+  void extend(Worker& w, const FrontFactor<T>& f, int32_t n, int32_t e) {
+    if (!f.panels.empty()) return extend_clusters(w, f, n, e);
     for (int32_t k1 = e; k1 > 0;) {
-      const int32_t k0 = std::max(0, k1 - width), p = k1 - k0, t = n - k1;
+      const int32_t k0 = std::max(0, k1 - panel_width(n)), p = k1 - k0, t = n - k1;
+      T* corner = w.inverse.data() + size_t(k0) * n + k0;
+      multiply_add<T>(t, p, t, T(-1.0), corner + size_t(p) * n + p, 1, n,
+                      w.lower.data() + size_t(k0) * n + k1, 1, n, corner + p, n, w.packing, parallel_);
       extend_panel(w, n, k0, p, t);
       k1 = k0;
     }
   }
 
+  // The panels of the elimination; once the first pair of one is done, its rows are again where they were
+  // before they climbed.
+  void extend_clusters(Worker& w, const FrontFactor<T>& f, int32_t n, int32_t e) {
+    if constexpr (std::is_same_v<T, double>) {
+      std::vector<LegPlace>& places = w.clustered.places;
+      places.assign(f.climbed.begin(), f.climbed.end());
+      for (int32_t k = e; k < n; ++k) places.push_back(f.places[w.row_at[w.order[k]]]);
+      ClusteredSweep sweep(*entries_.clusters, n, w.lower.data(), w.inverse.data(), w.clustered,
+                           w.packing, parallel_);
+      for (size_t panel = f.panels.size(); panel-- > 0;) {
+        const int32_t k0 = panel == 0 ? 0 : f.panels[panel - 1];
+        for (int32_t end = f.panels[panel]; end > k0;) {
+          const int32_t begin = std::max(k0, end - panel_width(n));
+          sweep.add_below(begin, end);
+          extend_panel(w, n, begin, end - begin, n - end);
+          end = begin;
+        }
+        for (const int32_t k : {k0 + 1, k0}) sweep.move(k, k0, f.places[w.row_at[k]]);
+      }
+    }
+  }
+
   // By substitution, pair by pair from the right: K⁻¹_Tq = -K⁻¹_TT' L_T'q with T' all rows after
   // q. (The inverse of a block of L would do the same in fewer calls, but at low temperature its
-  // entries are huge and cancel.)
+  // entries are huge and cancel.) The sum over the rows below the panel is there already.
   void extend_panel(Worker& w, int32_t n, int32_t k0, int32_t p, int32_t t) {
     const T* lower = w.lower.data() + size_t(k0) * n + k0;  // (p + t) × p, leading dimension n
     T* corner = w.inverse.data() + size_t(k0) * n + k0;
     T* below = corner + p;
-    multiply_add<T>(t, p, t, T(-1.0), w.inverse.data() + size_t(k0 + p) * n + k0 + p, 1, n,
-                    lower + p, 1, n, below, n, w.packing, parallel_);
     for (int32_t q = p - 2; q >= 0; q -= 2) {
       for (int32_t c = q; c < q + 2; ++c) {
         T* to = below + size_t(c) * n;
@@ -176,16 +228,22 @@ class Sweep {
     }
   }
 
-  T join(int32_t edge) const {
-    const T value = exponential<T>(entries_.join[2 * edge] + entries_.join[2 * edge + 1]);
-    return entries_.sign[edge] > 0 ? value : -value;
+  // The exponential of a logarithm, as an entry of two rows of the front of a node.
+  T entry(double logarithm, int32_t node, int32_t row, int32_t other) const {
+    if (entries_.clusters) {
+      const std::vector<LegPlace>& places = factors_[node].places;
+      logarithm += entries_.clusters->exponent(places[row], places[other]) * std::numbers::ln2;
+    }
+    return exponential<T>(logarithm);
   }
 
   void note_probabilities(Worker& w, int32_t node, int32_t n) {
     for (int32_t k = 0; k < tree_.own_rows(node) / 2; ++k) {
       const int32_t edge = tree_.edge_order[tree_.own[node] + k];
       const int32_t i = w.index[2 * k], j = w.index[2 * k + 1];
-      probability_[edge] = to_double(join(edge) * w.inverse[size_t(i) * n + j]);
+      const T join = entry(entries_.join[2 * edge] + entries_.join[2 * edge + 1], node, 2 * k, 2 * k + 1);
+      const double uncut = to_double(join * w.inverse[size_t(i) * n + j]);
+      probability_[edge] = entries_.sign[edge] > 0 ? uncut : -uncut;
     }
   }
 
@@ -198,7 +256,8 @@ class Sweep {
         double sum = probability_[leg >> 1] - 1.0;
         for (int64_t j = tree_.face_begin[f]; j < tree_.face_begin[f + 1]; ++j) {
           if (j == i) continue;
-          const T value = exponential<T>(entries_.face[leg] + entries_.face[tree_.face_legs[j]]) *
+          const T value = entry(entries_.face[leg] + entries_.face[tree_.face_legs[j]], node,
+                                tree_.face_rows[i], tree_.face_rows[j]) *
                           w.inverse[size_t(row) * n + w.index[tree_.face_rows[j]]];
           sum += i < j ? to_double(value) : -to_double(value);
         }
@@ -218,6 +277,9 @@ class Sweep {
     std::vector<int32_t>& at = w.order;
     at.clear();
     std::vector<T> factor;
+    if (entries_.clusters) find_rows(w, f);
+    w.places.clear();
+    w.clustered.places.clear();
     for (int32_t k = 0; k < left; ++k) {
       const int32_t p = k < refused ? 0 : place[k - refused];
       const int32_t row = k < refused ? own + before + k : (p < own ? p : p + delayed);
@@ -225,6 +287,9 @@ class Sweep {
       down.alive.push_back(k);
       at.push_back(w.index[row]);
       if (k < refused) factor.push_back(power_of_two<T>(parent.exponents[before + k]));
+      if (!entries_.clusters) continue;
+      w.clustered.places.push_back(parent.places[row]);
+      w.places.push_back(f.places[w.row_at[f.eliminated + k]]);
     }
     const int32_t n = w.size, kept = static_cast<int32_t>(at.size());
     down.inverse.resize(size_t(kept) * kept);
@@ -239,6 +304,12 @@ class Sweep {
         a = a * factor[k];
         b = b * factor[k];
       }
+    }
+    if constexpr (std::is_same_v<T, double>) {
+      if (!entries_.clusters) return down;
+      ClusteredSweep moved(*entries_.clusters, kept, nullptr, down.inverse.data(), w.clustered,
+                           w.packing, parallel_);
+      for (int32_t k = 0; k < kept; ++k) moved.move(k, 0, w.places[k]);
     }
     return down;
   }

@@ -27,7 +27,7 @@ class EliminationOrder:
         Per edge: the front from which on, and its turn there. Empty: no order.
     clusters : planaris._core.MoatClusters or None
         Exponents for blocks of entries, where doubles have too narrow a range; used by
-        eliminations in doubles that keep no factors.
+        eliminations in doubles, but not for samples.
     underflow : bool
         Whether numbers too small for doubles are nothing beside what they are added to. Then
         eliminations in double-double that keep no factors are quicker.
@@ -252,6 +252,7 @@ class Elimination:
             signs,
             order.earliest,
             order.rank,
+            order.clusters,
             threshold,
             budget.workers(),
             wide,

@@ -1,9 +1,10 @@
-"""Cold planes by capped, warmed and locked models: nothing of weight is lost."""
+"""Cold planes by capped and locked models: nothing of weight is lost."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,41 +57,6 @@ def test_capped_models_lower_no_weight(seed: int) -> None:
             assert np.allclose(capped, true, atol=1e-9)
 
 
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Act as if doubles had next to no range; list which models were asked."""
-    asked: list[str] = []
-    monkeypatch.setattr(entries, "LARGEST_LOGARITHM", 60.0)
-    monkeypatch.setattr(precision_ladder, "WARM_DEPTH", 14.0)
-    whole = single_model.locked_spins
-
-    def locked(evaluator, found, budget):
-        asked.append("warmed" if found.cap_error == math.inf else "capped")
-        return whole(evaluator, found, budget)
-
-    monkeypatch.setattr(single_model, "locked_spins", locked)
-    return asked
-
-
-@pytest.mark.parametrize("beta", [40.0, 300.0])
-def test_values_and_marginals_of_locked_spins_are_those_of_all_states(narrow, beta: float) -> None:
-    for seed in range(20):
-        model = cold_model(seed, beta)
-        plan = pl.plan(model)
-        weights = log_weights(model)
-        lowest = float(-model.energy(STATES).min())
-        expected = lowest + float(np.log(np.exp(weights).sum()))
-        found = single_model.log_partition_of(plan.evaluator, model.couplings, UNLIMITED)
-        assert abs(found.value - expected) <= 1e-9 * (1 + abs(expected))
-        assert found.lower <= expected + 1e-9
-        assert expected - 1e-9 <= found.upper
-        u, v = model.edges.T
-        equal = (STATES[:, u] == STATES[:, v]).T @ np.exp(weights) / np.exp(weights).sum()
-        marginals = single_model.marginals_of(plan.evaluator, model.couplings, UNLIMITED)
-        assert np.abs(marginals.edges - equal).max() <= 1e-8
-    assert {"warmed", "capped"} & set(narrow)
-
-
 @pytest.mark.parametrize("beta", [40.0, 1000.0, 5000.0])
 def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
     capped_wide = 0
@@ -98,9 +64,7 @@ def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
         model = cold_model(seed, beta)
         evaluator = pl.plan(model).evaluator
         expected = float(np.log(np.exp(log_weights(model)).sum() / 2))
-        ways = list(
-            precision_ladder.attempts(evaluator, model.couplings, UNLIMITED, clustered=True)
-        )
+        ways = list(precision_ladder.attempts(evaluator, model.couplings, UNLIMITED))
         capped_wide += sum(wide and found.removed is not None for found, wide in ways)
         for found, wide in ways:
             total, _ = single_model.sum_pfaffians(evaluator, found, wide=wide, budget=UNLIMITED)
@@ -111,23 +75,23 @@ def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
 
 def locked_by_mistake(
     monkeypatch: pytest.MonkeyPatch, seed: int
-) -> tuple[pl.IsingModel, tuple[locked_spins.LockedSpins, float, float] | None]:
+) -> tuple[pl.IsingModel, entries.Entries, locked_spins.LockedSpins | None]:
     """Lock edges of one model that are not cut in two cases of three."""
     monkeypatch.setattr(locked_spins, "LOCKED", 1 / 3)
     monkeypatch.setattr(locked_spins, "LARGEST_PART", 1.0)
     model = cold_model(seed, 1.0)
     evaluator = pl.plan(model).evaluator
     found = precision_ladder.ordered_entries(evaluator, model.couplings, UNLIMITED, slack=1.0)
-    return model, single_model.locked_spins(evaluator, found, UNLIMITED)
+    locked = single_model.locked_spins(evaluator, found, UNLIMITED, wide=False)
+    return model, found, locked
 
 
 def test_the_probability_that_locked_edges_are_cut_is_that_of_all_states(monkeypatch) -> None:
     monkeypatch.setattr(single_model, "MARGINAL_ERROR", math.inf)
     seen = set()
     for seed in range(12):
-        model, found = locked_by_mistake(monkeypatch, seed)
-        assert found is not None
-        locked, doubt, log_sum = found
+        model, found, locked = locked_by_mistake(monkeypatch, seed)
+        assert locked is not None
         weights = np.exp(log_weights(model))
         lowest = STATES[weights.argmax()]
         inside = model.edges[locked.link_of == -1]
@@ -135,14 +99,37 @@ def test_the_probability_that_locked_edges_are_cut_is_that_of_all_states(monkeyp
         kept = float(weights[equal.all(axis=1)].sum() / weights.sum())
         # The ground state need not be the one that was found first; all weigh the same.
         if np.count_nonzero(weights == weights.max()) == 2:
-            assert abs(doubt + math.log(kept)) <= 1e-10
+            evaluator = pl.plan(model).evaluator
+            loss = single_model.loss_of(locked, evaluator, found, UNLIMITED)
+            assert abs(loss + math.log(kept)) <= 1e-10
+            each = weights @ ~equal / weights.sum()
+            assert abs(locked.cut - each.sum()) <= 1e-10
+            assert 1 - kept <= locked.cut + 1e-10
             seen.add(kept > 0.999)
-        assert abs(log_sum - math.log(weights.sum() / 2)) <= 1e-10
     assert False in seen
 
 
 def test_edges_that_are_cut_are_not_locked(monkeypatch) -> None:
-    assert all(locked_by_mistake(monkeypatch, seed)[1] is None for seed in range(12))
+    assert all(locked_by_mistake(monkeypatch, seed)[2] is None for seed in range(12))
+
+
+def test_where_many_roundings_add_up_locked_spins_are_checked_by_the_weights(monkeypatch) -> None:
+    model = pl.generate.spin_glass(12, np.random.default_rng(3), beta=300.0)
+    evaluator = pl.plan(model).evaluator
+    found, wide = next(precision_ladder.attempts(evaluator, model.couplings, UNLIMITED))
+    whole, by_weights = single_model.loss_of, []
+
+    def noted(*args):
+        by_weights.append(whole(*args))
+        return by_weights[-1]
+
+    monkeypatch.setattr(single_model, "loss_of", noted)
+    assert single_model.locked_spins(evaluator, found, UNLIMITED, wide=wide) is not None
+    assert not by_weights
+    lock = single_model.lock
+    monkeypatch.setattr(single_model, "lock", lambda *args: replace(lock(*args), cut=1.0))
+    assert single_model.locked_spins(evaluator, found, UNLIMITED, wide=wide) is not None
+    assert 0 <= by_weights[0] <= 1e-9
 
 
 def test_samples_of_spins_that_the_model_itself_shows_to_be_locked(monkeypatch) -> None:
@@ -174,7 +161,7 @@ def test_samples_of_capped_models_are_rejected_into_the_right_distribution(monke
     model = cold_model(3, 1.5)
     monkeypatch.setattr(precision_ladder, "MODERATE_COUPLING", 0.0)
     monkeypatch.setattr(precision_ladder, "WEAK_COUPLING", 0.0)
-    for module in (capped_moats, precision_ladder, sampling):
+    for module in (capped_moats, precision_ladder):
         monkeypatch.setattr(module, "MOST_REJECTED", math.inf)
     monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (0.7,))
     rejections = []

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from planaris.budget import UNLIMITED
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
-from planaris.planar.pfaffian import precision_ladder
+from planaris.planar.pfaffian import precision_ladder, sampling
+from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
 
 
 def with_leaves(lattice: pl.generate.Lattice, leaves: int, rng: np.random.Generator) -> np.ndarray:
@@ -66,3 +68,17 @@ def test_decisions_that_do_not_multiply_to_the_weight_are_refused(monkeypatch) -
     monkeypatch.setattr(Factorization, "sample", spoiled)
     with pytest.raises(PrecisionError, match="decided by rounding"):
         plan.sample(model.couplings, 3, 1)
+
+
+def test_fronts_whose_weights_do_not_fit_are_drawn_again() -> None:
+    """In double-double: rounding had decided all four samples of this model."""
+    model = pl.generate.spin_glass(60, np.random.default_rng(1), beta=300.0)
+    evaluator = pl.plan(model).evaluator
+    ladder = precision_ladder.attempts(evaluator, model.couplings, UNLIMITED, for_samples=True)
+    capped = next(
+        entries for entries, wide in ladder if not wide and entries.cap_error > CAPPED_ERROR
+    )
+    draw = sampling._cut_sampler(evaluator, capped, wide=False, budget=UNLIMITED)
+    assert draw is not None
+    uniform = np.random.default_rng(1).random((4, evaluator.split.num_edges))
+    assert np.count_nonzero(draw(uniform)[1]) <= 1

@@ -11,15 +11,13 @@ from planaris.kernels.cuts import CutPacking
 from planaris.planar.pfaffian.entries import Entries
 from planaris.typing import FloatArray, IntArray
 
-CAPS = (40.0, 28.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5)
-"""Values of sets are cut off here, at the first that doubles have the range for. A state whose
-weight this changes has exp(-4 · cap) of the weight of the ground state at most."""
-
 CLUSTERED_CAP = 12.0
-"""Where blocks of entries have exponents there is range for any; this one is exact to rounding."""
+"""Values of sets are cut off here where entries need exponents to be in the range of doubles.
+A state whose weight this changes has exp(-4 · cap) of the weight of the ground state at most: that
+is exact to rounding."""
 
 CAPPED_ERROR = 1e-12
-"""Error of log Z of a capped model above which it only tells which spins are locked."""
+"""Error of log Z of a capped model above which it does not tell which spins are locked."""
 
 SAMPLE_CAPS = (3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0)
 """Samples are exact with any: those that are too likely in the capped model are rejected. The
@@ -57,12 +55,14 @@ def capped(
     """
     values = packing.values
     shorter = np.minimum(values, cap)
-    sums, leaving = _across(packing, np.column_stack([values, values - shorter]), dual_edges)
+    sums, lost, leaving = _across(packing, np.column_stack([values, values - shorter]), dual_edges)
     gauged = entries.gauged.copy()
     own = gauged[: len(dual_edges)]
-    removed = sums[:, 1]
     too_long = np.maximum(own - sums[:, 0] - 2 * cap, 0.0)
-    own -= np.where(own < 0, -removed, removed + too_long)
+    # What sets lose is summed up nearly exactly, so that no weight changes that need not.
+    sign = np.where(own < 0, -1.0, 1.0)
+    own -= sign * sums[:, 1]
+    own -= sign * lost[:, 1] + too_long
     # To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
     # capped slack.
     ways = np.count_nonzero(too_long) + float((leaving[values > cap] ** 2).sum())
@@ -70,21 +70,13 @@ def capped(
     return replace(found, cap_error=math.exp(-4 * cap) * ways), shorter
 
 
-def warmed(entries: Entries, values: FloatArray, factor: float) -> tuple[Entries, FloatArray]:
-    """Return the entries of the model at another temperature, and the values of its sets.
-
-    For ``factor < 1`` no state loses weight relative to the ground state: so a warmer model also
-    tells which edges are hardly ever cut.
-    """
-    gauged = factor * entries.gauged
-    found = replace(entries, gauged=gauged, removed=entries.gauged - gauged, cap_error=math.inf)
-    return found, factor * values
-
-
 def _across(
     packing: CutPacking, values: FloatArray, dual_edges: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of values over the sets that an edge leaves, and how many leave a set."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return sums of values over the sets that an edge leaves, and how many leave a set.
+
+    Sums come with what they lost to rounding.
+    """
     innermost = np.full(int(dual_edges.max(initial=-1)) + 1, -1, dtype=np.int64)
     sizes = packing.stop - packing.start
     # Parents come first, so the innermost set of a face is written last.
@@ -92,15 +84,19 @@ def _across(
     members = packing.order[begin + np.arange(len(begin))]
     innermost[members] = np.repeat(np.arange(packing.num_sets), sizes)
     total, leaving = np.zeros((len(dual_edges), values.shape[1])), np.zeros(packing.num_sets)
+    lost = np.zeros_like(total)
     edge = np.arange(len(dual_edges))
     here, there = innermost[dual_edges[:, 0]], innermost[dual_edges[:, 1]]
     while True:
         # Around a set lie sets of smaller numbers: the larger number is not around the other.
         apart = here != there
         if not apart.any():
-            return total, leaving
+            return total, lost, leaving
         edge, here, there = edge[apart], here[apart], there[apart]
         inner = np.maximum(here, there)
-        total[edge] += values[inner]
+        before, term = total[edge], values[inner]
+        total[edge] = after = before + term
+        added = after - before
+        lost[edge] += (before - (after - added)) + (term - added)
         leaving += np.bincount(inner, minlength=packing.num_sets)
         here, there = np.minimum(here, there), packing.parent[inner].astype(np.int64)

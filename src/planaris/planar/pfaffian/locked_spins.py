@@ -20,8 +20,8 @@ LARGEST_PART = 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """A biconnected component of the graph of clusters."""
+class Blocks:
+    """Biconnected components of the graph of clusters, as one graph of as many components."""
 
     evaluator: PfaffianEvaluator
     couplings: FloatArray
@@ -43,17 +43,22 @@ class LockedSpins:
         Of links, relative to the ground state.
     bridges : numpy.ndarray
         Links that are a component of their own.
-    blocks : list of Block
+    blocks : Blocks
         The other components.
+    cut : float
+        The probability that an edge inside a cluster is cut is this at most.
     """
 
     link_of: LongArray
     couplings: FloatArray
     bridges: LongArray
-    blocks: list[Block]
+    blocks: Blocks
+    cut: float
 
 
-def lock(evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray) -> LockedSpins | None:
+def lock(
+    evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray, error: float
+) -> LockedSpins | None:
     """Return the clusters, or None where there is little to lock.
 
     Parameters
@@ -61,10 +66,11 @@ def lock(evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray) -> L
     evaluator : PfaffianEvaluator
         A plane graph.
     entries : Entries
-        Relative to a ground state, capped or warmer than the model: edges that are hardly ever cut
-        there hardly ever are in the model either. That is no theorem, so it is checked later.
+        Relative to a ground state.
     uncut : numpy.ndarray
-        The probabilities that edges are not cut there.
+        The probabilities that edges are not cut.
+    error : float
+        Of these.
     """
     edges = evaluator.embedding.edges
     gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
@@ -79,16 +85,20 @@ def lock(evaluator: PfaffianEvaluator, entries: Entries, uncut: FloatArray) -> L
     np.add.at(couplings, place.ravel(), gauged[apart])
     count, block_of, _ = biconnected_components(int(cluster.max(initial=-1)) + 1, pairs)
     sizes = np.bincount(block_of, minlength=count)
-    if sizes.max(initial=0) > LARGEST_PART * len(edges):
+    if not fixed.any() or sizes.max(initial=0) > LARGEST_PART * len(edges):
         return None
-    by_block = np.split(np.argsort(block_of, kind="stable"), np.cumsum(sizes)[:-1])
-    blocks = [_block(pairs, couplings, links) for links in by_block if len(links) > 1]
+    inside = link_of < 0
+    cut = float(np.abs(1.0 - uncut[: len(edges)][inside]).sum() + error * np.count_nonzero(inside))
     bridges = np.flatnonzero(sizes[block_of] == 1)
-    return LockedSpins(link_of, couplings, bridges, blocks)
+    return LockedSpins(link_of, couplings, bridges, _blocks(pairs, couplings, sizes, block_of), cut)
 
 
-def _block(pairs: IntArray, couplings: FloatArray, links: LongArray) -> Block:
-    vertices, ends = np.unique(pairs[links], return_inverse=True)
+def _blocks(pairs: IntArray, couplings: FloatArray, sizes: LongArray, block_of: IntArray) -> Blocks:
+    """Return all blocks of several links side by side; each has vertices of its own."""
+    links = np.flatnonzero(sizes[block_of] > 1)
+    count = int(pairs.max(initial=-1)) + 1
+    own = block_of[links, None].astype(np.int64) * count + pairs[links]
+    vertices, ends = np.unique(own, return_inverse=True)
     edges = ends.reshape(-1, 2).astype(np.int32)
     graph = Embedding.from_graph(edges, num_vertices=len(vertices))
-    return Block(PfaffianEvaluator(graph, None), couplings[links], links)
+    return Blocks(PfaffianEvaluator(graph, None), couplings[links], links)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,10 @@ from planaris.matching.tjoins import TJoin
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import (
-    CAPPED_ERROR,
-    CAPS,
     CLUSTERED_CAP,
     MOST_REJECTED,
     SAMPLE_CAPS,
     capped,
-    warmed,
 )
 from planaris.planar.pfaffian.entries import LARGEST_WIDE, Entries
 from planaris.typing import BoolArray, FloatArray, Int8Array
@@ -41,8 +38,8 @@ UNSCALED_COUPLING = 1.0
 MODERATE_COUPLING = 8.0
 """Up to here elimination is tried without scaling first."""
 
-WARM_DEPTH = 150.0
-"""Sum of the values around a face that doubles have the range for."""
+SHALLOW = 40.0
+"""Sum of the values around a face up to which rounding hardly ever decides a sample."""
 
 MOAT_SLACK = 1.0
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
@@ -54,15 +51,14 @@ def attempts(
     budget: Budget,
     *,
     for_samples: bool = False,
-    clustered: bool = False,
     flips: bool = False,
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
     The Pfaffian is the same in all of them, but for caps. On plane graphs the packing of cuts that
-    proves the ground state tells how to scale and in which order to eliminate. Its values are
-    capped for samples, and where doubles have too narrow a range; where no factors are kept,
-    blocks of entries have exponents instead (``clustered``). With ``flips``
+    proves the ground state tells how to scale and in which order to eliminate. Where doubles have
+    too narrow a range, blocks of entries have exponents, and its values are capped: there are fewer
+    exponents then. For samples smaller caps come first. With ``flips``
     large models are tried first relative to a state found by flips, in the order of the
     dissection: what log Z loses there is seen, what an inverse loses is not. On other surfaces
     rows are scaled by an assignment and pivots are searched for. There are none for couplings past
@@ -74,7 +70,7 @@ def attempts(
     if largest <= WEAK_COUPLING:
         yield _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8)), False
     if not evaluator.genus:
-        yield from _plane_attempts(evaluator, couplings, budget, for_samples, clustered, flips)
+        yield from _plane_attempts(evaluator, couplings, budget, for_samples, flips)
         return
     spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
     entries = _entries(evaluator, couplings, spins)
@@ -92,7 +88,6 @@ def _plane_attempts(
     couplings: FloatArray,
     budget: Budget,
     for_samples: bool,
-    clustered: bool,
     flips: bool,
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield the attempts relative to low states of a plane model."""
@@ -109,35 +104,26 @@ def _plane_attempts(
     by_moats = _by_moats(evaluator, unsatisfied)
     entries = by_moats(bare, packing.values)
 
-    def first(caps: Sequence[float], fits: Callable[[Entries], bool]) -> Entries | None:
-        shorter = (by_moats(*capped(bare, packing, faces, cap)) for cap in caps)
-        return next((found for found in shorter if fits(found)), None)
-
-    def warmer() -> Entries:
-        return by_moats(*warmed(bare, packing.values, WARM_DEPTH / entries.deepest))
-
     if for_samples:
-        found = first(SAMPLE_CAPS, lambda x: x.cap_error <= MOST_REJECTED) or entries
-        yield found if found.in_double_range else warmer(), False
-        yield found, True
-    elif clustered and not entries.in_double_range:
-        yield by_moats(*capped(bare, packing, faces, CLUSTERED_CAP), clustered=True), False
-    elif not entries.in_double_range:
-        yield first(CAPS, lambda x: x.in_double_range) or warmer(), False
+        shorter = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
+        warmest = next((x for x in shorter if x[0].cap_error <= MOST_REJECTED), None)
+        found = entries if warmest is None else by_moats(*warmest)
+        at_once = entries.in_double_range or found.deepest <= SHALLOW
+        if at_once:
+            yield found, False
     if entries.in_double_range:
         yield entries, False
-    elif not for_samples and (short := first([CLUSTERED_CAP], _is_as_good)) is not None:
-        yield short, True
+    else:
+        cold = capped(bare, packing, faces, CLUSTERED_CAP)
+        yield by_moats(*cold, clustered=True), False
+    if for_samples:
+        if found.in_double_range and not at_once:
+            yield found, False
+        yield found, True
+    elif not entries.in_double_range and (short := by_moats(*cold)).in_double_range:
+        yield short, True  # in the range of the fast kernels for double-doubles
     if entries.in_wide_range:
         yield entries, True
-
-
-def _is_as_good(entries: Entries) -> bool:
-    """Return whether a capped model has the log Z of the model, and doubles the range for it.
-
-    The fast kernels for double-doubles have that range too.
-    """
-    return entries.in_double_range and entries.cap_error <= CAPPED_ERROR
 
 
 def assigned_entries(

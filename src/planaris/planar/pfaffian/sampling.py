@@ -12,7 +12,7 @@ from planaris.errors import PrecisionError, naming_row
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
 from planaris.planar.pfaffian import precision_ladder
-from planaris.planar.pfaffian.capped_moats import MOST_REJECTED
+from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.locked_spins import LockedSpins
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, attempts
@@ -192,15 +192,14 @@ def _drawers(
     numbers into the same cut.
     """
     for entries, wide in _ways(evaluator, couplings, budget):
-        if entries.cap_error <= MOST_REJECTED:
-            drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
-            if drawer is not None:
-                yield entries.spins, drawer
-        # Of a capped model, which is quick; or of the model itself, where nothing else will do.
-        if entries.is_ordered and wide == (entries.removed is None):
+        # A warmer model, of which samples are rejected, does not tell which spins are locked.
+        if entries.is_ordered and entries.cap_error <= CAPPED_ERROR:
             locked = locked_spins(evaluator, entries, budget, wide=wide)
             if locked is not None:
-                yield entries.spins, _cluster_sampler(evaluator, locked[0], budget)
+                yield entries.spins, _cluster_sampler(evaluator, locked, budget)
+        drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
+        if drawer is not None:
+            yield entries.spins, drawer
 
 
 def _ways(
@@ -230,6 +229,8 @@ def _cut_sampler(
 ) -> CutSampler | None:
     """Return what turns one random number per edge into a cut; None out of range."""
     if evaluator.genus == 0:
+        if entries.order.clusters is not None and not wide:
+            return None
         factors = factorize(evaluator, entries, wide=wide, for_samples=True, budget=budget)
         if factors is None:
             return None
@@ -269,27 +270,23 @@ def _cluster_sampler(
     evaluator: PfaffianEvaluator, locked: LockedSpins, budget: Budget
 ) -> CutSampler:
     """Return what samples clusters of locked spins, relative to the ground state."""
-    drawers = [_Kept(_drawers(b.evaluator, b.couplings, budget)) for b in locked.blocks]
+    blocks = locked.blocks
+    drawers = _Kept(_drawers(blocks.evaluator, blocks.couplings, budget))
     stay = 1.0 / (1.0 + np.exp(-2.0 * locked.couplings[locked.bridges]))
-    needed = len(stay) + sum(b.evaluator.split.num_edges for b in locked.blocks)
+    needed = len(stay) + blocks.evaluator.split.num_edges
 
     def draw_cuts(uniform: FloatArray) -> tuple[Array, BoolArray, FloatArray]:
         uniform = _at_least(uniform, needed)
         cut = np.zeros((len(uniform), len(locked.couplings) + 1), dtype=np.uint8)
         cut[:, locked.bridges] = uniform[:, : len(stay)] >= stay
         doubtful, kept = np.zeros(len(uniform), dtype=bool), np.zeros(len(uniform))
-        first = len(stay)
-        for block, ways in zip(locked.blocks, drawers, strict=True):
-            spins = np.empty((len(uniform), block.evaluator.num_spins), dtype=np.int8)
-            last = first + block.evaluator.split.num_edges
-            try:
-                _draw_chunk(block.evaluator, ways, uniform[:, first:last].copy(), spins)
-            except PrecisionError:
-                doubtful[:] = True
-                break
-            u, v = block.evaluator.embedding.edges.T
-            cut[:, block.links] = spins[:, u] != spins[:, v]
-            first = last
+        spins = np.ones((len(uniform), blocks.evaluator.num_spins), dtype=np.int8)
+        try:
+            _draw_chunk(blocks.evaluator, drawers, uniform[:, len(stay) : needed].copy(), spins)
+        except PrecisionError:
+            doubtful[:] = True
+        u, v = blocks.evaluator.embedding.edges.T
+        cut[:, blocks.links] = spins[:, u] != spins[:, v]
         turned, _ = spins_of_cuts(
             evaluator.num_spins,
             evaluator.embedding.edges,

@@ -14,7 +14,6 @@ from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
-from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.estimate import (
     EPSILON,
@@ -47,7 +46,7 @@ def log_partition_of(
 ) -> LogPartition:
     """Return log Z; see :meth:`planaris.planar.Plan.log_partition`."""
     stats: Stats = {}
-    for entries, wide in attempts(evaluator, couplings, budget, clustered=True, flips=True):
+    for entries, wide in attempts(evaluator, couplings, budget, flips=True):
         total, stats = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         constant = log_constant(evaluator, entries)
         # What cancels in a signed sum is lost in any precision.
@@ -70,33 +69,34 @@ def log_partition_of(
 
 
 def locked_spins(
-    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget, *, wide: bool = False
-) -> tuple[LockedSpins, float, float] | None:
-    """Return clusters of spins that these entries, capped or not, show to be locked together.
+    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget, *, wide: bool
+) -> LockedSpins | None:
+    """Return clusters of spins that are locked together but for a probability below rounding."""
+    uncut, error, _ = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
+    error += entries.cap_error
+    locked = lock(evaluator, entries, uncut, error) if error <= MARGINAL_ERROR else None
+    if locked is None or locked.cut <= MARGINAL_ERROR:
+        return locked
+    # In large models rounding of many probabilities adds up.
+    return locked if loss_of(locked, evaluator, entries, budget) <= MARGINAL_ERROR else None
 
-    The numbers are the probability that some locked edge is cut, which is one minus Z of the
-    clusters over Z, and the logarithm of Z relative to the ground state.
-    """
-    uncut, error, _ = _uncut(evaluator, entries, wide=wide, budget=budget)
-    locked = lock(evaluator, entries, uncut) if error <= MARGINAL_ERROR else None
-    if locked is None:
-        return None
+
+def loss_of(
+    locked: LockedSpins, evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
+) -> float:
+    """Return log Z less that of the clusters, with errors: how likely a cluster breaks up."""
     gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
-    log_sum, doubt = _log_sum(evaluator, gauged[: evaluator.num_edges], budget)
-    parts = [np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).sum()]
-    for block in locked.blocks:
-        part, error = _log_sum(block.evaluator, block.couplings, budget)
-        parts.append(part)
-        doubt += error
-    doubt += abs(log_sum - math.fsum(parts))
-    return (locked, doubt, log_sum) if doubt <= MARGINAL_ERROR else None
+    whole, error = _log_sum(evaluator, gauged[: evaluator.num_edges], budget)
+    part, more = _log_sum(locked.blocks.evaluator, locked.blocks.couplings, budget)
+    bridges = np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).sum()
+    return error + more + abs(whole - float(bridges) - part)
 
 
 def _log_sum(
     evaluator: PfaffianEvaluator, gauged: FloatArray, budget: Budget
 ) -> tuple[float, float]:
     """Return log Z relative to the state of equal spins, a ground state, and its error."""
-    for entries, wide in attempts(evaluator, gauged, budget, clustered=True):
+    for entries, wide in attempts(evaluator, gauged, budget):
         total, _ = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
         if (error := total.error + entries.cap_error) <= MARGINAL_ERROR:
             return total.log_value, error
@@ -169,14 +169,12 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
     error = math.inf
     for entries, wide in attempts(evaluator, couplings, budget):
-        if entries.cap_error > CAPPED_ERROR:
-            uncut, error, log_sum = _uncut_of_clusters(evaluator, entries, budget)
-        else:
-            uncut, error, log_sum = _uncut(evaluator, entries, wide=wide, budget=budget)
-            error += entries.cap_error
+        uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
+        error += entries.cap_error
         if error <= MARGINAL_ERROR and evaluator.genus and entries.is_strong:
             # Without an order, the inverse may lose what its residual does not show.
-            again, _, _ = _uncut(evaluator, entries.shaken(), wide=wide, budget=budget)
+            shaken = entries.shaken()
+            again, _, _ = uncut_probabilities(evaluator, shaken, wide=wide, budget=budget)
             error += float(np.abs(again - uncut).max()) if len(again) else math.inf
         if error <= MARGINAL_ERROR:
             break
@@ -193,23 +191,6 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     agree = agreements(evaluator, entries.spins)
     found = marginals_from(evaluator, uncut, error, log_partition, agree, wide=wide)
     return replace(found, certificate=evaluator.certificate(couplings))
-
-
-def _uncut_of_clusters(
-    evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
-) -> tuple[FloatArray, float, float]:
-    """Return what :func:`_uncut` does, from the model of clusters of locked spins."""
-    if (found := locked_spins(evaluator, entries, budget)) is None:
-        return np.zeros(0), math.inf, 0.0
-    locked, doubt, log_sum = found
-    uncut = np.ones(len(locked.couplings) + 1)  # the last one for edges inside clusters
-    uncut[locked.bridges] = 1.0 / (1.0 + np.exp(-2.0 * locked.couplings[locked.bridges]))
-    error = 0.0
-    for block in locked.blocks:
-        inside = marginals_of(block.evaluator, block.couplings, budget)
-        uncut[block.links] = inside.edges
-        error = max(error, inside.error)
-    return uncut[locked.link_of], doubt + error, log_sum
 
 
 def marginals_from(
@@ -236,7 +217,7 @@ def marginals_from(
     )
 
 
-def _uncut(
+def uncut_probabilities(
     evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
 ) -> tuple[FloatArray, float, float]:
     """Return P(not cut) of all edges, its error, and the logarithm of the Pfaffian."""
