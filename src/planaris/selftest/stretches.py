@@ -86,7 +86,7 @@ def stretches_of(call: Callable[[], Any]) -> dict[str, float]:
     --------
     >>> from planaris.budget import Budget
     >>> list(stretches_of(lambda: Budget(1.0)))
-    ['the start → elsewhere', 'elsewhere → the end']
+    ['the start → selftest.stretches.<lambda>', 'selftest.stretches.<lambda> → the end']
     """
     with use_clock(GapClock()) as clock:
         gc.callbacks.append(clock.on_collection)
