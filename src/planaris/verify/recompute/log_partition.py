@@ -1,4 +1,4 @@
-"""Recomputes log Z of a model: by plain elimination if it is narrow, else on its surface."""
+"""Recomputes log Z of a model: by elimination if it is narrow, on its surface, or by blocks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import AsIsing, CutSum, Proof
 from planaris.verify.conversions import BareModel, as_spins
+from planaris.verify.recompute.blocks import log_partition_by_blocks
 from planaris.verify.recompute.cut_sums import log_partition_by_cuts
 from planaris.verify.recompute.determinant import is_warm, log_partition_by_determinant
 from planaris.verify.recompute.elimination import Recomputed, recompute
@@ -24,19 +25,34 @@ def log_partition_anew(
 
     Small models whose result says how to sum over cuts are added up in this way too.
     """
-    large = len(model.cardinalities if isinstance(model, MarkovRandomField) else model.fields)
+    count = len(model.cardinalities if isinstance(model, MarkovRandomField) else model.fields)
     recipe = cut_sum_of(certificate)
     ways: list[Callable[[], Recomputed | None]] = [
         lambda: recompute(model, task="sum"),
         lambda: _as_ising(model, partial(_on_surface, recipe=recipe)),
+        lambda: _as_ising(model, partial(log_partition_by_blocks, compute=_of_block)),
     ]
+    if count > LARGE:
+        ways = [*ways[1:], ways[0]]
     found: list[Recomputed] = []
-    for way in ways if large <= LARGE else ways[::-1]:
+    for way in ways:
         again = way()
         found += [] if again is None else [again]
-        if found and (recipe is None or large > LARGE):
+        if found and (recipe is None or count > LARGE or len(found) > 1):
             break
     return found
+
+
+def _of_block(block: IsingModel) -> Recomputed | None:
+    ways: list[Callable[[IsingModel], Recomputed | None]] = [
+        partial(recompute, task="sum"),
+        log_partition_by_determinant,
+    ]
+    for way in ways if block.num_spins <= LARGE else ways[::-1]:
+        found = way(block)
+        if found is not None:
+            return found
+    return None
 
 
 def _on_surface(model: IsingModel, *, recipe: CutSum | None) -> Recomputed | None:
