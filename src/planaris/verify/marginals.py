@@ -20,15 +20,20 @@ from planaris.verify.exactness import MARGINALS
 from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import components
 from planaris.verify.proofs.marginals.claimed_ends import check_neighbour_ends, check_proved_ends
+from planaris.verify.recompute.blocks import EdgeSum, edge_sum_by_blocks
 from planaris.verify.recompute.cut_sums import edge_sum_by_cuts
 from planaris.verify.recompute.determinant import edge_sum_by_determinant, is_warm
-from planaris.verify.recompute.elimination import Recomputed, recompute_marginals
+from planaris.verify.recompute.elimination import (
+    MAX_MARGINAL_ENTRIES,
+    Recomputed,
+    edge_sum_by_elimination,
+    recompute_marginals,
+)
 from planaris.verify.recompute.log_partition import LARGE, cut_sum_of
 
 Ends = list[tuple[FloatArray, FloatArray]]
 """Lower and upper ends of tables."""
 
-EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 
 ROUNDED = 1e-8
 """Largest rounding of log weights, of labels written as spins, at which these are used."""
@@ -195,7 +200,7 @@ def _check_fit(model: IsingModel | MarkovRandomField, claim: _Claim) -> None:
 
 def _by_elimination(model: IsingModel | MarkovRandomField, claim: _Claim) -> list[Finding]:
     """Raise unless every table is the one that elimination finds; nothing where it is too wide."""
-    whole = recompute_marginals(model, 2**18)
+    whole = recompute_marginals(model, MAX_MARGINAL_ENTRIES)
     if whole is None or not 4 * whole.slack <= COARSEST:
         return []
     if whole.value == -math.inf:
@@ -264,7 +269,7 @@ def _by_random_sum(
     their errors cancel in it. The weights are drawn anew each time, so nobody can aim at them,
     and none is less than 1 in size: a single wrong value shows at any of them.
     Nothing is found out where the graph is too large, or neither planar and warm nor such that
-    the result says how to sum over its cuts.
+    the result says how to sum over its cuts, nor made of blocks that are narrow or planar and warm.
     """
     bare = BareModel.of(model)
     label = components(bare.num_vertices, *bare.edges.T)[1]
@@ -284,6 +289,7 @@ def _by_random_sum(
         prefer = np.array_equal(with_field, ~alone) and not is_warm(bare)
         first = 0 if prefer else len(ways)
         ways.insert(first, (with_field, partial(edge_sum_by_cuts, recipe)))
+    ways.append((with_field, partial(edge_sum_by_blocks, compute=_of_block)))
     for joined, add_up in ways:
         found = _check_sum(model, np.flatnonzero(joined), nodes, edges, error, add_up)
         if found is None:
@@ -295,6 +301,15 @@ def _by_random_sum(
             findings.append(Finding("marginals of spins", "unproved", what))
         return findings
     return []
+
+
+def _of_block(block: BareModel, weights: FloatArray) -> Recomputed | None:
+    ways: list[EdgeSum] = [edge_sum_by_elimination, edge_sum_by_determinant]
+    for way in ways if block.num_vertices <= LARGE else ways[::-1]:
+        found = way(block, weights)
+        if found is not None:
+            return found
+    return None
 
 
 def _check_sum(

@@ -1,4 +1,4 @@
-"""Recomputes log Z block by block: no block needs the method that fits another one.
+"""Recomputes log Z and edge correlations by blocks: none needs the method that fits another.
 
 Blocks are the biconnected components of the graph with a bias spin. Where they meet in single
 vertices without a cycle, Z is the product of their sums, each with one of its spins held: flipping
@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from planaris.models import IsingModel
-from planaris.typing import LongArray
+from planaris.typing import FloatArray, LongArray
 from planaris.verify.conversions import BareModel
 from planaris.verify.proof_arrays import components, require
 from planaris.verify.recompute.elimination import Recomputed
@@ -23,6 +23,7 @@ _UNIT = 2.0**-53
 _LOG_TWO = math.log(2.0)
 
 Sum = Callable[[IsingModel], Recomputed | None]
+EdgeSum = Callable[[BareModel, FloatArray], Recomputed | None]
 
 
 def log_partition_by_blocks(model: IsingModel, compute: Sum) -> Recomputed | None:
@@ -47,12 +48,10 @@ def log_partition_by_blocks(model: IsingModel, compute: Sum) -> Recomputed | Non
     2.230486
     """
     bare = BareModel.of(model)
-    blocks = _blocks(bare)
+    blocks = _checked_blocks(bare)
     if len(blocks) < 2:
         return None
-    _require_forest(bare, blocks)
-    bridges = np.array([block[0] for block in blocks if len(block) == 1], dtype=np.int64)
-    size = np.abs(bare.couplings[bridges])
+    size = np.abs(bare.couplings[_bridges(blocks)])
     pieces, _ = components(bare.num_vertices, bare.edges[:, 0], bare.edges[:, 1])
     terms = [model.offset, (pieces - 1) * _LOG_TWO]  # the bias spin is held
     terms += (size + np.log1p(np.exp(-2.0 * size))).tolist()  # log(2 cosh J)
@@ -64,11 +63,56 @@ def log_partition_by_blocks(model: IsingModel, compute: Sum) -> Recomputed | Non
                 return None
             found.append(again)
             terms += [again.value, -_LOG_TWO]
+    return _total(terms, found)
+
+
+def edge_sum_by_blocks(bare: BareModel, weights: FloatArray, compute: EdgeSum) -> Recomputed | None:
+    """Return Σ weights <s_u s_v> over the edges: correlations of an edge are those in its block.
+
+    ``compute(block, weights)`` returns the sum of a block, or None; bridges have a closed form.
+    None if the graph is one block, or there is no result for one of them.
+
+    Examples
+    --------
+    >>> path = BareModel(3, np.array([(0, 1), (1, 2)]), np.array([0.5, -0.25]))
+    >>> found = edge_sum_by_blocks(path, np.array([1.0, 2.0]), lambda block, weights: None)
+    >>> bool(abs(found.value - np.tanh(0.5) + 2 * np.tanh(0.25)) < 1e-15)
+    True
+    """
+    blocks = _checked_blocks(bare)
+    if len(blocks) < 2:
+        return None
+    bridges = _bridges(blocks)
+    terms = (weights[bridges] * np.tanh(bare.couplings[bridges])).tolist()
+    found = []
+    for block in blocks:
+        if len(block) > 1:
+            again = compute(BareModel.of(_as_model(bare, block)), weights[block])
+            if again is None:
+                return None
+            found.append(again)
+            terms.append(again.value)
+    return _total(terms, found)
+
+
+def _total(terms: list[float], found: list[Recomputed]) -> Recomputed:
+    """Return the sum of terms, of which some were found with a slack."""
     slack = math.fsum([again.slack for again in found])
     slack += 8 * _UNIT * math.fsum(map(abs, terms))
     ways = sorted({again.way for again in found}) or ["a product over bridges"]
     estimated = any(again.estimated for again in found)
     return Recomputed(math.fsum(terms), slack, estimated=estimated, way=", ".join(ways))
+
+
+def _bridges(blocks: list[LongArray]) -> LongArray:
+    return np.array([block[0] for block in blocks if len(block) == 1], dtype=np.int64)
+
+
+def _checked_blocks(bare: BareModel) -> list[LongArray]:
+    blocks = _blocks(bare)
+    if len(blocks) > 1:
+        _require_forest(bare, blocks)
+    return blocks
 
 
 def _blocks(bare: BareModel) -> list[LongArray]:

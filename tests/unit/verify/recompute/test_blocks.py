@@ -1,4 +1,4 @@
-"""log Z by blocks, against sums over all states and methods that do not split a model."""
+"""log Z and correlations by blocks, against sums over all states and other methods."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from helpers.planar_graphs import complete
 from planaris.errors import VerificationError
 from planaris.selftest.rationals import Truth
 from planaris.verify import check_result
+from planaris.verify.conversions import BareModel
 from planaris.verify.recompute import blocks
-from planaris.verify.recompute.blocks import log_partition_by_blocks
-from planaris.verify.recompute.elimination import recompute
+from planaris.verify.recompute.blocks import edge_sum_by_blocks, log_partition_by_blocks
+from planaris.verify.recompute.elimination import edge_sum_by_elimination, recompute
 
 
 def eliminated(block):
@@ -55,6 +56,17 @@ def test_blocks_add_up_to_the_sum_over_all_states(fields):
         assert abs(found.value - float(Truth(model).log_partition)) <= found.slack < 1e-10
 
 
+def test_correlations_in_blocks_are_those_of_the_whole():
+    rng = np.random.default_rng(7)
+    for _ in range(12):
+        model = chain_of_pieces(rng, 0)
+        bare, weights = BareModel.of(model), rng.normal(size=model.num_edges)
+        found = edge_sum_by_blocks(bare, weights, edge_sum_by_elimination)
+        assert found is not None
+        equal = pl.marginals(model, "brute-force").edges
+        assert abs(found.value - weights @ (2 * equal - 1)) <= found.slack + 1e-12
+
+
 def test_one_block_and_blocks_without_an_answer_are_left_to_others():
     assert log_partition_by_blocks(pl.IsingModel(complete(4), 1.0), eliminated) is None
     two = np.concatenate([complete(3), complete(3) + 2])
@@ -74,6 +86,20 @@ def test_pieces_that_are_no_blocks_are_refused(monkeypatch, wrong, said):
     monkeypatch.setattr(blocks, "_blocks", lambda bare: [np.array(part) for part in wrong])
     with pytest.raises(VerificationError, match=said):
         log_partition_by_blocks(model, eliminated)
+
+
+def test_marginals_of_a_lattice_with_something_that_is_not_planar_are_recomputed():
+    lattice, rng = pl.generate.square_lattice(40), np.random.default_rng(3)
+    edges = np.concatenate([lattice.edges, complete(5) + lattice.num_vertices - 1])
+    model = pl.IsingModel(edges, rng.normal(size=len(edges)))
+    found = pl.marginals(model)
+    (finding,) = check_result(model, found).findings
+    assert finding.status == "recomputed"
+    for edge in (0, len(edges) - 1):
+        wrong = found.edges.copy()
+        wrong[edge] += 1e-5 if wrong[edge] < 0.5 else -1e-5
+        with pytest.raises(VerificationError, match="random sum"):
+            check_result(model, replace(found, edges=wrong))
 
 
 def test_log_partition_of_a_lattice_with_something_that_is_not_planar_is_recomputed():
