@@ -99,10 +99,12 @@ def _plane_attempts(
     spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
     faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
     bare = replace(_entries(evaluator, couplings, spins), packing=packing)
+    budget.check()
     if moderate:
         yield bare, False
     by_moats = _by_moats(evaluator, unsatisfied)
     entries = by_moats(bare, packing.values)
+    budget.check()
 
     if for_samples:
         shorter = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
