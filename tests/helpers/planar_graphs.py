@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+import planaris as pl
+
 
 def triangulation(n: int, rng: np.random.Generator) -> np.ndarray:
     """Grow a planar triangulation by putting vertices into random faces (Apollonian)."""
@@ -82,3 +84,10 @@ def on_segment(a, b, point) -> bool:
     """Whether a point lies on the segment from a to b, its ends included."""
     inside = all(min(a[k], b[k]) <= point[k] <= max(a[k], b[k]) for k in (0, 1))
     return inside and turn(a, b, point) == 0
+
+
+def lattice_with_k5(seed: int) -> pl.IsingModel:
+    """Return a glass on 40² spins and a K5 that share a spin: no method fits both."""
+    lattice = pl.generate.square_lattice(40)
+    edges = np.concatenate([lattice.edges, complete(5) + lattice.num_vertices - 1])
+    return pl.IsingModel(edges, np.random.default_rng(seed).normal(size=len(edges)))

@@ -37,6 +37,11 @@ class BareModel:
         """Keep some of the edges."""
         return BareModel(self.num_vertices, self.edges[chosen], self.couplings[chosen])
 
+    def as_model(self) -> IsingModel:
+        """Return the model of the vertices that have edges, in their order."""
+        vertices, ends = np.unique(self.edges, return_inverse=True)
+        return IsingModel(ends.reshape(-1, 2), self.couplings, num_spins=len(vertices))
+
 
 @dataclass(frozen=True)
 class AsSpins:

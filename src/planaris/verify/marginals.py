@@ -20,7 +20,7 @@ from planaris.verify.exactness import MARGINALS
 from planaris.verify.findings import Finding
 from planaris.verify.proof_arrays import components
 from planaris.verify.proofs.marginals.claimed_ends import check_neighbour_ends, check_proved_ends
-from planaris.verify.recompute.blocks import EdgeSum, edge_sum_by_blocks
+from planaris.verify.recompute.blocks import EdgeSum, edge_sum_by_blocks, first_found
 from planaris.verify.recompute.cut_sums import edge_sum_by_cuts
 from planaris.verify.recompute.determinant import edge_sum_by_determinant, is_warm
 from planaris.verify.recompute.elimination import (
@@ -305,11 +305,7 @@ def _by_random_sum(
 
 def _of_block(block: BareModel, weights: FloatArray) -> Recomputed | None:
     ways: list[EdgeSum] = [edge_sum_by_elimination, edge_sum_by_determinant]
-    for way in ways if block.num_vertices <= LARGE else ways[::-1]:
-        found = way(block, weights)
-        if found is not None:
-            return found
-    return None
+    return first_found(ways if block.num_vertices <= LARGE else ways[::-1], block, weights)
 
 
 def _check_sum(

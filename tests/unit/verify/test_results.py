@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.planar_graphs import complete
+from helpers.planar_graphs import complete, lattice_with_k5
 from planaris.errors import VerificationError
 from planaris.result import PartProofs, load_result
 from planaris.selftest.models import KINDS
@@ -91,10 +91,7 @@ def test_constants_hide_no_wrong_probability() -> None:
 
 def test_narrow_parts_without_a_proof_are_eliminated_one_by_one() -> None:
     """The whole is too wide for that, but its lattice comes with a proof, its K5 without."""
-    lattice, rng = pl.generate.square_lattice(40), np.random.default_rng(2)
-    five = complete(5) + lattice.num_vertices - 1  # they share a spin
-    edges = np.concatenate([lattice.edges, five])
-    model = pl.IsingModel(edges, rng.normal(size=len(edges)))
+    model = lattice_with_k5(2)
     state = pl.ground_state(model)
     assert [part.proof is None for part in state.certificate].count(True) == 1
     (minimum,) = (f for f in check_result(model, state).findings if f.claim == "minimum")
@@ -107,7 +104,7 @@ def test_narrow_parts_without_a_proof_are_eliminated_one_by_one() -> None:
     with pytest.raises(VerificationError, match=f"part {at}"):
         check_result(model, replace(state, certificate=wrong))
     spins = state.spins.copy()
-    spins[five.max()] *= -1
+    spins[-1] *= -1
     energy = model.energy(spins)
     worse = replace(
         state, spins=spins, assignment=(spins + 1) // 2, energy=energy, lower=energy, upper=energy

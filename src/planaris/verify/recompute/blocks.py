@@ -8,7 +8,8 @@ all spins of a block changes nothing in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -58,7 +59,7 @@ def log_partition_by_blocks(model: IsingModel, compute: Sum) -> Recomputed | Non
     found = []
     for block in blocks:
         if len(block) > 1:
-            again = compute(_as_model(bare, block))
+            again = compute(bare.restrict(block).as_model())
             if again is None:
                 return None
             found.append(again)
@@ -87,12 +88,17 @@ def edge_sum_by_blocks(bare: BareModel, weights: FloatArray, compute: EdgeSum) -
     found = []
     for block in blocks:
         if len(block) > 1:
-            again = compute(BareModel.of(_as_model(bare, block)), weights[block])
+            again = compute(BareModel.of(bare.restrict(block).as_model()), weights[block])
             if again is None:
                 return None
             found.append(again)
             terms.append(again.value)
     return _total(terms, found)
+
+
+def first_found(ways: Iterable[Callable[..., Recomputed | None]], *given: Any) -> Recomputed | None:
+    """Return the answer of the first way that has one."""
+    return next((found for way in ways if (found := way(*given)) is not None), None)
 
 
 def _total(terms: list[float], found: list[Recomputed]) -> Recomputed:
@@ -138,11 +144,3 @@ def _require_forest(bare: BareModel, blocks: list[LongArray]) -> None:
     nodes = len(blocks) + bare.num_vertices
     trees, _ = components(nodes, block, vertex + len(blocks))
     require(len(block) == nodes - trees, "blocks meet in single vertices, without a cycle")
-
-
-def _as_model(bare: BareModel, block: LongArray) -> IsingModel:
-    """Return a block as a model of its own vertices."""
-    vertices, ends = np.unique(bare.edges[block], return_inverse=True)
-    return IsingModel(
-        ends.reshape(-1, 2).astype(np.int32), bare.couplings[block], num_spins=len(vertices)
-    )

@@ -117,8 +117,7 @@ def edge_sum_by_elimination(bare: BareModel, weights: FloatArray) -> Recomputed 
     >>> bool(abs(found.value - 2 * np.tanh(0.5)) < 1e-12)
     True
     """
-    model = IsingModel(bare.edges, bare.couplings, num_spins=bare.num_vertices)
-    found = recompute_marginals(model, MAX_MARGINAL_ENTRIES)
+    found = recompute_marginals(bare.as_model(), MAX_MARGINAL_ENTRIES)
     if found is None or found.factor_marginals is None:
         return None
     equal = np.array([table[0, 0] + table[1, 1] for table in found.factor_marginals])

@@ -9,7 +9,7 @@ from functools import partial
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.result import AsIsing, CutSum, Proof
 from planaris.verify.conversions import BareModel, as_spins
-from planaris.verify.recompute.blocks import log_partition_by_blocks
+from planaris.verify.recompute.blocks import first_found, log_partition_by_blocks
 from planaris.verify.recompute.cut_sums import log_partition_by_cuts
 from planaris.verify.recompute.determinant import is_warm, log_partition_by_determinant
 from planaris.verify.recompute.elimination import Recomputed, recompute
@@ -48,11 +48,7 @@ def _of_block(block: IsingModel) -> Recomputed | None:
         partial(recompute, task="sum"),
         log_partition_by_determinant,
     ]
-    for way in ways if block.num_spins <= LARGE else ways[::-1]:
-        found = way(block)
-        if found is not None:
-            return found
-    return None
+    return first_found(ways if block.num_spins <= LARGE else ways[::-1], block)
 
 
 def _on_surface(model: IsingModel, *, recipe: CutSum | None) -> Recomputed | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.planar_graphs import complete
+from helpers.planar_graphs import complete, lattice_with_k5
 from planaris.errors import VerificationError
 from planaris.selftest.rationals import Truth
 from planaris.verify import check_result
@@ -89,13 +89,11 @@ def test_pieces_that_are_no_blocks_are_refused(monkeypatch, wrong, said):
 
 
 def test_marginals_of_a_lattice_with_something_that_is_not_planar_are_recomputed():
-    lattice, rng = pl.generate.square_lattice(40), np.random.default_rng(3)
-    edges = np.concatenate([lattice.edges, complete(5) + lattice.num_vertices - 1])
-    model = pl.IsingModel(edges, rng.normal(size=len(edges)))
+    model = lattice_with_k5(3)
     found = pl.marginals(model)
     (finding,) = check_result(model, found).findings
     assert finding.status == "recomputed"
-    for edge in (0, len(edges) - 1):
+    for edge in (0, model.num_edges - 1):
         wrong = found.edges.copy()
         wrong[edge] += 1e-5 if wrong[edge] < 0.5 else -1e-5
         with pytest.raises(VerificationError, match="random sum"):
@@ -103,9 +101,7 @@ def test_marginals_of_a_lattice_with_something_that_is_not_planar_are_recomputed
 
 
 def test_log_partition_of_a_lattice_with_something_that_is_not_planar_is_recomputed():
-    lattice, rng = pl.generate.square_lattice(40), np.random.default_rng(2)
-    edges = np.concatenate([lattice.edges, complete(5) + lattice.num_vertices - 1])
-    model = pl.IsingModel(edges, rng.normal(size=len(edges)))
+    model = lattice_with_k5(2)
     found = pl.log_partition(model)
     (finding,) = check_result(model, found).findings
     assert finding.status == "recomputed"

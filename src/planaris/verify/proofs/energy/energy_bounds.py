@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from planaris.models import IsingModel
 from planaris.result import CutTree, Flow, Proof, SemidefiniteTree, TJoinProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
@@ -82,9 +81,7 @@ def energy_bound(model: BareModel, proof: Any, allowed: float) -> EnergyBound | 
 
 def eliminated(model: BareModel, allowed: float) -> EnergyBound | None:
     """Return the least energy by plain elimination, without a proof; None if it is too wide."""
-    used, edges = np.unique(model.edges, return_inverse=True)
-    ising = IsingModel(edges.reshape(-1, 2), model.couplings, num_spins=len(used))
-    lowest = least_energy(ising, allowed)
+    lowest = least_energy(model.as_model(), allowed)
     return EnergyBound(_expansion(lowest)) if isinstance(lowest, Fraction) else None
 
 
