@@ -14,6 +14,7 @@ void bind_cuts(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_elimination(nb::module_& m);
 void bind_embedding(nb::module_& m);
+void bind_enclosure(nb::module_& m);
 void bind_forest(nb::module_& m);
 void bind_frontier(nb::module_& m);
 void bind_heaviest_forest(nb::module_& m);
@@ -72,6 +73,7 @@ NB_MODULE(_core, m) {
   planaris::bindings::bind_pfaffian(m);
   planaris::bindings::bind_piece_bounds(m);
   planaris::bindings::bind_model_batch(m);
+  planaris::bindings::bind_enclosure(m);
   planaris::bindings::bind_planarity(m);
   planaris::bindings::bind_sparse_cholesky(m);
   planaris::bindings::bind_spins(m);

@@ -15,7 +15,7 @@
 #include "base/control.hpp"
 #include "embedding/embedding.hpp"
 #include "fronts/front_tree.hpp"
-#include "pfaffian/lane_kernels.hpp"
+#include "lanes/lane_kernels.hpp"
 
 namespace planaris {
 

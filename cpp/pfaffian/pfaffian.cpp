@@ -10,7 +10,7 @@
 #include "base/team.hpp"
 #include "fronts/front_elimination.hpp"
 #include "fronts/tree_tasks.hpp"
-#include "pfaffian/clustered_front.hpp"
+#include "moats/clustered_front.hpp"
 #include "pfaffian/paired_front.hpp"
 
 namespace planaris {

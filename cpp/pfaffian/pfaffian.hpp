@@ -10,7 +10,7 @@
 #include "base/control.hpp"
 #include "base/double_double.hpp"
 #include "fronts/front_tree.hpp"
-#include "pfaffian/moat_clusters.hpp"
+#include "moats/moat_clusters.hpp"
 
 namespace planaris {
 

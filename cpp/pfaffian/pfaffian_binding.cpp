@@ -6,12 +6,10 @@
 
 #include "base/arrays.hpp"
 #include "base/double_double.hpp"
-#include "pfaffian/enclosed_sum.hpp"
-#include "pfaffian/enclosure.hpp"
+#include "moats/moat_clusters.hpp"
+#include "moats/moat_order.hpp"
 #include "pfaffian/leg_logarithms.hpp"
 #include "pfaffian/leg_scaling.hpp"
-#include "pfaffian/moat_clusters.hpp"
-#include "pfaffian/moat_order.hpp"
 #include "pfaffian/pfaffian.hpp"
 #include "pfaffian/pfaffian_plan.hpp"
 #include "pfaffian/spin_correlations.hpp"
@@ -121,22 +119,6 @@ std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
   nb::gil_scoped_release release;
   return eliminate_both(plan.tree, first, {threshold, threads}, second, {other_threshold, threads},
                         control);
-}
-
-Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scale,
-                  In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank, bool radii,
-                  bool wide, bool split, int32_t coarse_rows, double share,
-                  const ProofWeights& weights, int threads, const Progress& progress) {
-  const size_t edges = plan.signs.size();
-  if (gauged.size() != edges || scale.size() != 2 * edges || signs.size() != edges ||
-      earliest.size() != edges || rank.size() != edges) {
-    throw std::invalid_argument("gauged, scale, signs, earliest and rank must fit the plan");
-  }
-  const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
-  Control control = make_control(progress);
-  nb::gil_scoped_release release;
-  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split, split ? coarse_rows : 0}, share, weights,
-                              threads, control);
 }
 
 // A factorised matrix. Immutable, so threads may share it.
@@ -325,41 +307,6 @@ void bind_pfaffian(nb::module_& m) {
       .def_prop_ro("high", part(&DoubleDouble::high))
       .def_prop_ro("low", part(&DoubleDouble::low))
       .def_prop_ro("exponent", part(&DoubleDouble::exponent));
-  nb::class_<ProofWeights>(m, "ProofWeights")
-      .def(nb::init<>())
-      .def_rw("update", &ProofWeights::update)
-      .def_rw("entry", &ProofWeights::entry)
-      .def_rw("split", &ProofWeights::split)
-      .def_rw("inflation", &ProofWeights::inflation)
-      .def_rw("coarse", &ProofWeights::coarse)
-      .def_rw("worth_splitting", &ProofWeights::worth_splitting)
-      .def_rw("second", &ProofWeights::second)
-      .def_rw("entries", &ProofWeights::entries)
-      .def_rw("products", &ProofWeights::products)
-      .def_rw("product", &ProofWeights::product)
-      .def_rw("high", &ProofWeights::high)
-      .def_rw("inject", &ProofWeights::inject)
-      .def_rw("inject_entries", &ProofWeights::inject_entries)
-      .def_rw("inject_products", &ProofWeights::inject_products)
-      .def_rw("inject_pivots", &ProofWeights::inject_pivots)
-      .def_rw("inject_sweep", &ProofWeights::inject_sweep)
-      .def_rw("pattern", &ProofWeights::pattern);
-  nb::class_<Enclosure>(m, "Enclosure")
-      .def_ro("sound", &Enclosure::sound)
-      .def_ro("negative", &Enclosure::negative)
-      .def_ro("mantissa", &Enclosure::mantissa)
-      .def_ro("exponent", &Enclosure::exponent)
-      .def_ro("entries", &Enclosure::entries)
-      .def_ro("elimination", &Enclosure::elimination)
-      .def_ro("product", &Enclosure::product)
-      .def_prop_ro("error", &Enclosure::error)
-      .def_prop_ro("own_error", &Enclosure::own_error)
-      .def_ro("eta", &Enclosure::eta)
-      .def_ro("first", &Enclosure::first)
-      .def_ro("inflation", &Enclosure::inflation)
-      .def_ro("largest_front", &Enclosure::largest_front)
-      .def_prop_ro("uncut", array_of(&Enclosure::uncut))
-      .def_prop_ro("uncut_error", array_of(&Enclosure::uncut_error));
   m.def(
       "leg_logarithms",
       [](In1<double> scale, In1<double> gauged, Filled1 face, std::optional<Filled1> shifted, int threads) {
@@ -370,15 +317,6 @@ void bind_pfaffian(nb::module_& m) {
       },
       nb::arg("scale").noconvert(), nb::arg("gauged").noconvert(), nb::arg("face").noconvert(),
       nb::arg("shifted").noconvert().none(), nb::arg("threads"));
-  m.def("enclose_sum",
-        [](In1<double> terms, double mantissa, int64_t twos, double error) {
-          PairSum sum;
-          sum.add(flat(terms));
-          sum.add_log(mantissa, twos);
-          const EnclosedSum ends = sum.enclosed(error);
-          return std::tuple(ends.lower, ends.upper, ends.middle);
-        },
-        nb::arg("terms").noconvert(), nb::arg("mantissa"), nb::arg("twos"), nb::arg("error"));
   nb::class_<MoatOrder>(m, "MoatOrder")
       .def_prop_ro("scale", array_of(&MoatOrder::scale))
       .def_prop_ro("earliest", array_of(&MoatOrder::earliest))
@@ -434,10 +372,6 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("other_join").noconvert(), nb::arg("signs").noconvert(),
            nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(),
            nb::arg("clusters").none(), nb::arg("threshold"), nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
-      .def("enclose", &enclose, nb::arg("gauged").noconvert(), nb::arg("scale").noconvert(),
-           nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("split"),
-           nb::arg("coarse_rows"), nb::arg("share"), nb::arg("weights"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("threshold"),

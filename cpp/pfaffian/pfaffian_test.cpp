@@ -4,9 +4,9 @@
 #include <random>
 
 #include "fronts/front_elimination.hpp"
+#include "moats/moat_clusters.hpp"
+#include "moats/moat_order.hpp"
 #include "pfaffian/leg_scaling.hpp"
-#include "pfaffian/moat_clusters.hpp"
-#include "pfaffian/moat_order.hpp"
 #include "pfaffian/sweep.hpp"
 #include "third_party/doctest/doctest.h"
 

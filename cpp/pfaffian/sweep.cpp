@@ -11,7 +11,7 @@
 #include "base/team.hpp"
 #include "fronts/rank_update.hpp"
 #include "fronts/tree_tasks.hpp"
-#include "pfaffian/clustered_sweep.hpp"
+#include "moats/clustered_sweep.hpp"
 
 namespace planaris {
 

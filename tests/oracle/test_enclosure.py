@@ -356,7 +356,7 @@ def medium_case():
 
 @pytest.mark.parametrize("rows", [12, 30, 64])
 def test_errors_stay_inside_where_sizes_of_panels_are_swept_down(rows):
-    # What panels are enlarged by is seen in cpp/pfaffian/swept_front_test.cpp.
+    # What panels are enlarged by is seen in cpp/rigour/swept_front_test.cpp.
     plan, couplings, ball = medium_case()
     large = COARSE | {"wide": True, "coarse_rows": rows}
     large |= {"inject": 1e11, "update": 1e11, "entry": 1e11, "split": 1e11}

@@ -116,7 +116,8 @@ def enclose(
     faster and less exactly where fronts are large, and sweeps sizes alone down fronts of up to
     ``coarse_rows`` rows if that costs little.
     """
-    found = elimination._core.enclose(
+    found = _core.enclose(
+        elimination._core,
         gauged,
         scale,
         signs,

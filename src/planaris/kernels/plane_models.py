@@ -223,7 +223,8 @@ class PlaneModels:
         Bounds are tried until an interval is no wider than ``narrow`` and a few last places. With
         ``share_rows`` threads take a row each, else they share one row after the other.
         """
-        found = self._core.prove(
+        found = _core.prove_rows(
+            self._core,
             np.ascontiguousarray(couplings),
             components,
             narrow,

@@ -1,0 +1,179 @@
+#include "batches/moat_gauge.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/scaled.hpp"
+
+namespace planaris {
+
+namespace {
+
+std::vector<double> moat_values(const TJoinSolution& s) {
+  std::vector<double> values(s.start.size(), 0.0);
+  const double unit = std::ldexp(1.0, s.exponent - 1);
+  if (s.num_digits == 0 && std::isnormal(unit)) {
+    for (size_t k = 0; k < values.size(); ++k) values[k] = unit * static_cast<double>(s.values[k]);
+    return values;
+  }
+  const int32_t digits = std::max(s.num_digits, 1);
+  for (size_t k = 0; k < values.size(); ++k) {
+    for (int32_t c = digits; c-- > 0;) {
+      values[k] += std::ldexp(static_cast<double>(s.values[k * digits + c]),
+                              s.exponent - 1 + 32 * c);
+    }
+  }
+  return values;
+}
+
+// A packing of faces as one of their pieces.
+struct PieceMoats {
+  std::vector<int32_t> order, start, stop;
+
+  PieceMoats(const FacePieces& of, const TJoinSolution& s) {
+    std::vector<int32_t> place{0};
+    place.reserve(s.order.size() + 1);
+    order.reserve(of.pieces.size());
+    for (const int32_t f : s.order) {
+      for (int32_t k = of.begin[f]; k < of.begin[f + 1]; ++k) order.push_back(of.pieces[k]);
+      place.push_back(static_cast<int32_t>(order.size()));
+    }
+    start.reserve(s.start.size());
+    stop.reserve(s.stop.size());
+    for (const int32_t at : s.start) start.push_back(place[at]);
+    for (const int32_t at : s.stop) stop.push_back(place[at]);
+  }
+};
+
+// What proves a gauge state, and the edges that are not satisfied, chords included.
+struct GaugeProof {
+  std::vector<double> values;
+  std::vector<int32_t> unsatisfied;
+  PieceMoats pieces;
+  std::span<const int32_t> parent;
+
+  GaugeProof(const PlaneGraph& plane, const FacePieces& of, const GaugeState& gauge)
+      : values(moat_values(gauge.tjoin)), unsatisfied(gauge.tjoin.join), pieces(of, gauge.tjoin),
+        parent(gauge.tjoin.parent) {
+    // Chords are satisfied where their ends agree; no set of the packing parts a face.
+    for (size_t e = plane.num_couplings(); e < plane.signs.size(); ++e) {
+      if (!agree(plane, gauge, e)) unsatisfied.push_back(static_cast<int32_t>(e));
+    }
+  }
+
+  static bool agree(const PlaneGraph& plane, const GaugeState& gauge, size_t e) {
+    return gauge.spins[plane.graph.edges[2 * e]] == gauge.spins[plane.graph.edges[2 * e + 1]];
+  }
+  Moats moats() const { return {pieces.order, pieces.start, pieces.stop, parent, values}; }
+};
+
+// Couplings relative to a gauge state; zero for chords.
+std::vector<double> gauged_couplings(const PlaneGraph& plane, const GaugeState& gauge,
+                                     std::span<const double> couplings) {
+  std::vector<double> gauged(plane.signs.size(), 0.0);
+  for (size_t e = 0; e < couplings.size(); ++e) {
+    gauged[e] = GaugeProof::agree(plane, gauge, e) ? couplings[e] : -couplings[e];
+  }
+  return gauged;
+}
+
+// Cuts values of sets and slacks off. What an edge loses for the sets that it leaves is summed up exactly, nearly:
+// so no weight of a state that leaves each of them once changes, whatever the size of couplings and
+// however the values were rounded.
+class Capping {
+ public:
+  Capping(const MoatPlaces& places, const Moats& moats, std::vector<double>& values, double cap)
+      : faces_(places.faces), parent_(moats.parent), cap_(cap), innermost_(places.leaf.size(), -1),
+        value_(values), excess_(values.size()), leaving_(values.size(), 0.0) {
+    for (size_t k = 0; k < values.size(); ++k) {  // parents come first
+      for (int32_t at = moats.start[k]; at < moats.stop[k]; ++at) {
+        innermost_[moats.order[at]] = static_cast<int32_t>(k);
+      }
+      values[k] = std::min(values[k], cap);
+      excess_[k] = value_[k] - values[k];
+    }
+  }
+
+  double apply(size_t edge, double gauged) {
+    int32_t a = innermost_[faces_.face_of[2 * edge]], b = innermost_[faces_.face_of[2 * edge + 1]];
+    double across = 0.0;
+    TwoDoubles left{gauged, 0.0};
+    while (a != b) {
+      int32_t& inner = a > b ? a : b;
+      leaving_[inner] += 1;
+      across += value_[inner];
+      left += {gauged < 0 ? excess_[inner] : -excess_[inner], 0.0};
+      inner = parent_[inner];
+    }
+    const double slack = gauged - across;
+    if (!(slack > 2 * cap_)) return left.high;
+    ++ways_;
+    return left.high - (slack - 2 * cap_);
+  }
+
+  // To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
+  // capped slack.
+  double error() const {
+    double ways = ways_;
+    for (size_t k = 0; k < leaving_.size(); ++k) {
+      if (excess_[k] > 0.0) ways += leaving_[k] * leaving_[k];
+    }
+    return std::exp(-4 * cap_) * ways;
+  }
+
+ private:
+  const Faces& faces_;
+  std::span<const int32_t> parent_;
+  double cap_, ways_ = 0.0;
+  std::vector<int32_t> innermost_;  // by face
+  std::vector<double> value_, excess_, leaving_;
+};
+
+}  // namespace
+
+FacePieces::FacePieces(const PlaneGraph& plane)
+    : begin(plane.num_faces + 1, 0), pieces(plane.face_of_piece.size()) {
+  for (const int32_t f : plane.face_of_piece) ++begin[f + 1];
+  for (int32_t f = 0; f < plane.num_faces; ++f) begin[f + 1] += begin[f];
+  std::vector<int32_t> next(begin.begin(), begin.end() - 1);
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    pieces[next[plane.face_of_piece[k]]++] = static_cast<int32_t>(k);
+  }
+}
+
+GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
+                           const MoatPlaces& places, const GaugeState& gauge,
+                           std::span<const double> couplings, double slack) {
+  const GaugeProof proof(plane, pieces, gauge);
+  std::vector<double> gauged = gauged_couplings(plane, gauge, couplings);
+  MoatOrder order = moat_order(places, proof.moats(), gauged, proof.unsatisfied, slack);
+  return {std::move(gauged), std::move(order)};
+}
+
+void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
+                    const GaugeState& gauge, double slack, MoatWaits& waits) {
+  // Chords wait for nothing: no set of the packing parts a face.
+  const TJoinSolution& s = gauge.tjoin;
+  const std::vector<double> values = moat_values(s);
+  const PieceMoats sets(pieces, s);
+  moat_waits(places, {sets.order, sets.start, sets.stop, s.parent, values}, plane.signs.size(), s.join, slack,
+             waits);
+}
+
+CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
+                                  const MoatPlaces& places, const GaugeState& gauge,
+                                  std::span<const double> couplings, double slack, double cap) {
+  GaugeProof proof(plane, pieces, gauge);
+  CappedOrder result;
+  result.gauged = gauged_couplings(plane, gauge, couplings);
+  Capping capping(places, proof.moats(), proof.values, cap);
+  for (size_t e = 0; e < result.gauged.size(); ++e) {
+    result.capped.push_back(capping.apply(e, result.gauged[e]));
+  }
+  result.error = capping.error();
+  result.clustered =
+      clustered_moat_order(places, proof.moats(), result.capped, proof.unsatisfied, slack);
+  return result;
+}
+
+}  // namespace planaris

@@ -1,0 +1,47 @@
+// Couplings relative to a ground state, and the order of elimination that its proof tells.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "batches/ground_states.hpp"
+#include "batches/model_batch.hpp"
+#include "moats/moat_clusters.hpp"
+#include "moats/moat_order.hpp"
+
+namespace planaris {
+
+// The pieces that chords split faces into, by face.
+struct FacePieces {
+  std::vector<int32_t> begin, pieces;
+
+  explicit FacePieces(const PlaneGraph& plane);
+};
+
+struct GaugedOrder {
+  std::vector<double> gauged;  // one per edge, chords included
+  MoatOrder order;
+};
+
+GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
+                           const MoatPlaces& places, const GaugeState& gauge,
+                           std::span<const double> couplings, double slack);
+
+// When edges may be eliminated, alone.
+void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
+                    const GaugeState& gauge, double slack, MoatWaits& waits);
+
+// The same for the model with values up to `cap` and slacks up to twice that: no state loses weight relative to the
+// ground state, and only those that weigh exp(-4 cap) of it or less gain.
+struct CappedOrder {
+  std::vector<double> gauged, capped;  // of the model itself, and of the capped one
+  ClusteredOrder clustered;
+  double error = 0.0;  // of log Z, as estimated
+};
+
+CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
+                                  const MoatPlaces& places, const GaugeState& gauge,
+                                  std::span<const double> couplings, double slack, double cap);
+
+}  // namespace planaris
