@@ -103,6 +103,7 @@ class MarginalEnds:
             nodes=nodes,
             edges=edges,
             error=max(float(part.max(initial=0.0)) for part in off) + 4 * UNIT,
+            estimate=False,
             nodes_lower=self.nodes_lower,
             nodes_upper=self.nodes_upper,
             edges_lower=self.edges_lower,

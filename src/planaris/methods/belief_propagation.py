@@ -219,6 +219,7 @@ def _marginals(asked: Question) -> Marginals:
         edges=guess.edges,
         log_partition=found,
         proved=False,
+        estimate=True,
         method=NAME,
         status=found.status,
         rounds=found.rounds,

@@ -85,6 +85,7 @@ def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:
         edges=edges,
         log_partition=found,
         proved=False,
+        estimate=True,
         method=found.method,
         seconds=budget.seconds(),
         stats=found.stats,

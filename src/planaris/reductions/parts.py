@@ -481,6 +481,7 @@ def _shared(split: Split, results: Results, budget: Budget) -> dict[str, Any]:
     return {
         "method": "+".join(sorted({result.method for result in results})) or "planar",
         "proved": all(result.proved for result in results),
+        "estimate": any(result.estimate for result in results),
         "seconds": budget.seconds(),
         "stats": {"parts": parts},
     }

@@ -41,9 +41,6 @@ PER_VARIABLE = 1e-9
 MARGINAL_TOLERANCE = 1e-6
 """Largest error of a probability that counts as exact."""
 
-ESTIMATES = frozenset({"bp", "tensor-network"})
-"""Methods whose errors are guesses: their results are exact only where they are proved."""
-
 
 class Mixture(NamedTuple):
     """Weighted subgraphs of a decomposition: the weights and the edges of each."""
@@ -99,6 +96,8 @@ class Answer:
     proved : bool
         True when the interval is a theorem about the computation that was done, False when it
         is an estimate: from comparing two computations, or from none.
+    estimate : bool
+        True when nothing bounds the stated error: such an answer is exact only if it is proved.
     seconds : float
         Time taken.
     status : str
@@ -118,6 +117,7 @@ class Answer:
     SHOWN: ClassVar[tuple[str, ...]] = ()
     method: str
     proved: bool = True
+    estimate: bool = False
     seconds: float = math.nan
     status: str = ""
     rounds: int = 0
@@ -185,7 +185,7 @@ class Interval(Answer):
     @property
     def exact(self) -> bool:
         """Whether the interval is no wider than ``tolerance``, and no mere estimate."""
-        return self.gap <= self.tolerance and (self.proved or self.method not in ESTIMATES)
+        return self.gap <= self.tolerance and (self.proved or not self.estimate)
 
     def _picture(self) -> str:
         return trace_svg(self.trace)
@@ -436,8 +436,7 @@ class Marginals(Answer):
     @property
     def exact(self) -> bool:
         """Whether no probability may be off by more than 1e-6, and none is a mere estimate."""
-        known = self.proved or self.method not in ESTIMATES
-        return known and self.error <= MARGINAL_TOLERANCE
+        return self.error <= MARGINAL_TOLERANCE and (self.proved or not self.estimate)
 
     def _picture(self) -> str:
         nodes, edges = self.nodes, self.edges

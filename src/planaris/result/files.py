@@ -226,6 +226,8 @@ def _answer(body: dict[str, Any]) -> Saved:
     shared: dict[str, Any] = {
         "method": _is(body["method"], str),
         "proved": _is(body["proved"], bool),
+        # An answer that is called neither proved nor exact, however narrow, has a guessed error.
+        "estimate": answer != "ground-state" and not (body["proved"] or body["exact"]),
         "certificate": proof,
     }
     found: GroundState | LogPartition | Marginals

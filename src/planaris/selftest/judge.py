@@ -169,7 +169,7 @@ def _log_partition(truth: Truth, body: dict[str, Any], accepted: bool) -> Iterat
 
 def _is_estimate(body: dict[str, Any]) -> bool:
     """Return whether a result never counts as exact, however narrow (docs/conventions.md)."""
-    return body["method"] in ("bp", "tensor-network") and not (body["proved"] or body["exact"])
+    return not (body["proved"] or body["exact"])
 
 
 def _misses_exact(exact: bool, claimed: dict[str, Any], tolerance: Fraction) -> bool:

@@ -31,6 +31,18 @@ def test_numbers_come_back_bit_for_bit(verb: Any, tmp_path: Path) -> None:
             assert np.array_equal(getattr(again, name), getattr(result, name))
 
 
+@pytest.mark.parametrize("verb", ["log_partition", "marginals"])
+def test_narrow_estimates_are_exact_neither_before_nor_after(verb: str, tmp_path: Path) -> None:
+    found = getattr(pl, verb)(MODEL, "tensor-network")
+    assert found.estimate
+    narrow = replace(found, **{"upper" if verb == "log_partition" else "error": 0.0})
+    if verb == "log_partition":
+        narrow = replace(narrow, lower=0.0, value=0.0)
+    assert not narrow.exact
+    narrow.save(tmp_path / "r.json")
+    assert not load_result(tmp_path / "r.json").exact
+
+
 def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
     result = replace(pl.ground_state(MODEL), assignment=np.array([object()]))
     with pytest.raises(TypeError):

@@ -87,6 +87,7 @@ def with_neighbour_ends(
         nodes=_split(nodes, places),
         edges=tables,
         error=error + 4 * UNIT,
+        estimate=False,
         nodes_lower=_split(low, places),
         nodes_upper=_split(high, places),
         edges_lower=lower,
