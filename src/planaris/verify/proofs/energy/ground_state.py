@@ -50,6 +50,7 @@ def check_certificate(model: IsingModel, result: GroundState, *, recompute: bool
     >>> check_certificate(glass, pl.ground_state(glass))
     True
     """
+    require_kinds(model, result, GroundState)
     tolerance = energy_tolerance(model)
     bound = proved_bound(model, result.certificate, tolerance / 4, recompute=recompute)
     if bound is None:
@@ -62,6 +63,17 @@ def check_certificate(model: IsingModel, result: GroundState, *, recompute: bool
     said = f"the proof gives {bound.value}"
     require_lower(model, result, gap, excess - slip, said, quantum, tight=bound.tight)
     return True
+
+
+def require_kinds(model: object, result: object, kind: type) -> None:
+    """Raise unless there is an Ising model with a result of this kind."""
+    if not isinstance(model, IsingModel) or not isinstance(result, kind):
+        got = f"{type(model).__name__} and {type(result).__name__}"
+        msg = (
+            f"`model` must be an IsingModel and `result` a {kind.__name__}, got {got}; "
+            "`planaris.verify.check_result` takes any model and result"
+        )
+        raise VerificationError(msg)
 
 
 def require_lower(
