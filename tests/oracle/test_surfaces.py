@@ -267,3 +267,12 @@ def test_samples_follow_the_generator_and_have_the_right_mean():
     agree, exact = (states[:, u] == states[:, v]).mean(0), prepared.marginals(couplings).edges
     spread = np.sqrt(np.maximum(exact * (1 - exact), 1e-3) / len(states))
     assert np.abs((agree - exact) / spread).max() < 5.5
+
+
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e16])
+def test_sizes_of_billions_of_bits_are_not_written_out(size, rng):
+    torus = torus_lattice(3, 4)
+    couplings = size * rng.choice([-1.0, 1.0], (8, torus.num_edges))
+    for row, value in zip(couplings, brute_force(torus, couplings), strict=True):
+        found = Plan(torus).log_partition(row)
+        assert found.lower - 1e-12 * size <= value <= found.upper + 1e-12 * size

@@ -275,13 +275,21 @@ def _energy_error(model: Model, error: float) -> float:
 def _specific_heat(
     model: Model, b: float, budget: Budget, options: dict[str, Any]
 ) -> tuple[float, float]:
-    """Return the specific heat and an estimate of its error, from steps of two widths."""
+    """Return the specific heat and an estimate of its error, from steps of two widths.
+
+    They are not numbers where marginals beside β are not exact, for want of time or digits.
+    """
     slopes = []  # times β: neither its square nor a slope may leave the range of floats
     for step in (STEP, 2 * STEP):
         if step * b > 0:
             ends = []
             for side in (b + step * b, b - step * b):
-                found = marginals(share_structure(model, side), time_limit=budget, **options)
+                try:
+                    found = marginals(share_structure(model, side), time_limit=budget, **options)
+                except MISFITS:
+                    return math.nan, math.nan
+                if not found.exact:
+                    return math.nan, math.nan
                 ends.append(_mean_energy(model, found))
             slopes.append((ends[0] - ends[1]) / (2 * step))
     if not slopes:

@@ -64,6 +64,10 @@ def leg_logarithms(
     return face, scale if shifted is None else shifted, size
 
 
+FARTHEST = 4096
+"""Exponents of two by which sizes are told apart; doubles have a quarter of them."""
+
+
 @dataclass(frozen=True)
 class LogPfaffian:
     """Logarithm and sign of a Pfaffian, and what the elimination met.
@@ -107,11 +111,20 @@ class LogPfaffian:
         return cls(**{field.name: getattr(found, field.name) for field in fields(cls)})
 
     @property
-    def magnitude(self) -> Fraction:
-        """The size itself, where it is known; 0 elsewhere."""
-        if not math.isfinite(self.high + self.low):
-            return Fraction(0)
-        return (Fraction(self.high) + Fraction(self.low)) * Fraction(2) ** (256 * self.exponent)
+    def has_size(self) -> bool:
+        """Whether the size itself is known, and not only its logarithm."""
+        return 0 < self.high + self.low < math.inf
+
+    def over(self, other: LogPfaffian) -> Fraction:
+        """Return the quotient of two sizes that are known, for factors of up to 2**4096 exactly.
+
+        Sizes of strong couplings have billions of bits, so they are never written out.
+        """
+        apart = max(min(256 * (self.exponent - other.exponent), FARTHEST), -FARTHEST)
+        quotient = (Fraction(self.high) + Fraction(self.low)) / (
+            Fraction(other.high) + Fraction(other.low)
+        )
+        return quotient * Fraction(2) ** apart
 
 
 ALONE = Budget(threads=1)

@@ -77,6 +77,8 @@ def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> Int
             whole = array.astype(np.int64) if array.dtype.kind == "f" else None
         if whole is None or not np.array_equal(whole, array):
             msg = f"`{name}` must hold integers, got dtype {array.dtype}"
+            if array.dtype.kind in "USO":
+                msg += "; `IsingModel.from_couplings` takes names"
             raise ModelError(msg)
         array = whole
     low, high = int(array.min()), int(array.max())

@@ -24,6 +24,7 @@ from planaris.verify.proofs.energy.ground_state import (
     beyond,
     check_certificate,
     energy_terms,
+    require_kinds,
     require_lower,
 )
 from planaris.verify.recompute.elimination import least_energy
@@ -80,6 +81,7 @@ def check_ground_state(model: IsingModel, result: GroundState) -> None:
     Traceback (most recent call last):
     planaris.errors.VerificationError: `energy` is claimed to be -2.0, but the spins have 2.0
     """
+    require_kinds(model, result, GroundState)
     check_state(model, result)
     check_certificate(model, result)
     if model.num_spins <= MAX_ENUMERATED:
@@ -218,6 +220,7 @@ def check_log_partition(
     Traceback (most recent call last):
     planaris.errors.VerificationError: log Z is claimed to lie in [1.5, 1.7], but lies in [1.38...
     """
+    require_kinds(model, result, LogPartition)
     require_order(model, result)
     if model.num_spins <= MAX_ENUMERATED:
         low, high = _enumerated_interval(model)

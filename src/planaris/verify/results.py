@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -94,6 +94,9 @@ def check_result(model: Model, result: Any, *, recompute: bool = True) -> CheckR
         Plane: _check_planarity,
         NotPlanar: _check_planarity,
     }
+    if not isinstance(cast(Any, model), IsingModel | MarkovRandomField):
+        msg = f"`model` must be an IsingModel or a MarkovRandomField, got {type(model).__name__}"
+        raise VerificationError(msg)
     if type(result) not in checks:
         msg = f"`result` must be what a verb returned, got {type(result).__name__}"
         raise VerificationError(msg)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.errors import MethodError, ModelError, TimeLimitError, TooLargeError
 from planaris.infer import residual_entropy
 from planaris.reference.brute_force import all_states
 
@@ -349,3 +349,38 @@ def test_temperatures_that_are_no_numbers_are_refused(betas) -> None:
 @pytest.mark.filterwarnings("error")
 def test_the_smallest_temperature_of_all_warns_of_nothing() -> None:
     assert pl.thermodynamics(pl.generate.spin_glass(3, 1), [5e-324]).energy.tolist() == [0.0]
+
+
+def test_a_specific_heat_comes_of_exact_marginals_or_is_no_number(monkeypatch) -> None:
+    model, exactly = models()["complete"], sweeps.marginals
+    truth = by_enumeration(levels(model), 0.5)[2]
+    for late in range(5):
+        left = [late]
+
+        def in_time(*given, left=left, **options):
+            left[0] -= 1  # time is over after some of the five calls
+            found = exactly(*given, **options)
+            return found if left[0] >= 0 else pl.marginals(given[0], method="trw", time_limit=0.01)
+
+        monkeypatch.setattr(sweeps, "marginals", in_time)
+        monkeypatch.setattr(sweeps._Estimates, "exact", lambda *_: None)
+        monkeypatch.setattr(sweeps, "_by_slopes", lambda *_: None)
+        monkeypatch.setattr(sweeps._Estimates, "at", lambda *_: None)
+        heat = pl.thermodynamics(model, [0.5]).specific_heat[0]
+        assert math.isnan(heat)
+    monkeypatch.undo()
+    assert pl.thermodynamics(model, [0.5]).specific_heat[0] == pytest.approx(truth, rel=1e-6)
+
+
+def test_marginals_refused_beside_a_temperature_leave_the_rest_of_the_sweep(monkeypatch) -> None:
+    model = models()["complete"]
+
+    def late(scaled, **options):
+        raise TimeLimitError("late")
+
+    monkeypatch.setattr(sweeps, "marginals", late)
+    found = pl.thermodynamics(model, [0.5])
+    energy = by_enumeration(levels(model), 0.5)[1]
+    assert found.exact[0]
+    assert found.energy[0] == pytest.approx(energy, rel=1e-9)
+    assert math.isnan(found.specific_heat[0])

@@ -237,3 +237,22 @@ def test_the_constant_of_the_upper_bound_is_eight():
     assert polygon_constant(1e-4).upper == pytest.approx(6.0, abs=0.02)
     with pytest.raises(ModelError):
         polygon_constant(0.1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_two_steps_fit_the_edges_where_renamings_are_tied(kind):
+    rng = np.random.default_rng(4)
+    grid = as_graph(square_lattice(2, 4))
+    states = np.array(list(itertools.product(range(3), repeat=grid.num_nodes)))
+    u, v = np.array(grid.edges).T
+    difference = (states[:, v] - states[:, u]) % 3
+    shown = difference if kind == "difference" else difference == 0
+    for _ in range(10):
+        seen = rng.integers(0, 3 if kind == "difference" else 2, len(u))
+        nodes = np.where(rng.random(grid.num_nodes) < 0.3, rng.integers(0, 3, grid.num_nodes), -1)
+        found = LabelTwoStep().recover(LabelObservations(grid, 3, seen, nodes, kind))
+        agreeing = (shown == seen).sum(1)
+        at = int(np.flatnonzero((states == found.labels).all(1))[0])
+        assert found.exact
+        assert agreeing[at] == agreeing.max()
+        assert (found.beliefs[np.arange(grid.num_nodes), found.labels] > 0).all()

@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import planaris as pl
 from helpers import degenerate, strategies
 from helpers.claims import claimed_log_partition, claimed_state
 from planaris import IsingModel
 from planaris.errors import VerificationError
 from planaris.reference import enumerate_states
 from planaris.result import GroundState
-from planaris.verify import check_ground_state, check_log_partition
+from planaris.verify import (
+    check_certificate,
+    check_ground_state,
+    check_log_partition,
+    check_result,
+)
 from planaris.verify.claims import exact_energy
 
 
@@ -148,3 +154,21 @@ def test_large_ground_states_are_quick_to_check():
     model = degenerate.LARGE["star of 100 000 leaves"]()
     spins = np.r_[1, -np.ones(100_000)].astype(np.int8)
     check_ground_state(model, claimed_state(spins, -1e5, -1e5, -1e5, True, "test"))
+
+
+def test_checks_of_spins_name_the_check_of_everything():
+    mrf = pl.MarkovRandomField([2, 2], [((0, 1), [[1.0, 2.0], [3.0, 1.0]])])
+    spins = pl.IsingModel([(0, 1)], [1.0])
+    for check in (check_ground_state, check_certificate):
+        for model, result in [
+            (mrf, pl.ground_state(mrf)),
+            (spins, pl.log_partition(spins)),
+            (pl.ground_state(spins), spins),
+        ]:
+            with pytest.raises(VerificationError, match="check_result"):
+                check(model, result)
+    for model, result in [(mrf, pl.log_partition(mrf)), (spins, pl.ground_state(spins))]:
+        with pytest.raises(VerificationError, match="check_result"):
+            check_log_partition(model, result)
+    with pytest.raises(VerificationError, match="`model` must be"):
+        check_result(pl.ground_state(spins), spins)

@@ -202,3 +202,21 @@ def test_messages_of_any_size_are_accepted(method: str, power: int) -> None:
     gap = found.energy - found.lower
     assert not passes(model, replace(found, lower=found.energy + 10.0 ** (power - 3)))
     assert gap <= 1e-9 * 10.0**power
+
+
+@pytest.mark.parametrize("seed", [10, 45, 124])
+def test_narrow_gaps_of_matchings_on_a_torus_are_granted_and_nothing_more(seed: int) -> None:
+    """The least T-join is no state there, but costs less than what counts as exact."""
+    torus = pl.embed.torus_lattice(3, 5)
+    rng = np.random.default_rng(seed)
+    is_tiny, tiny = rng.random(30) < 0.5, rng.choice([-1e-12, 1e-12], 30)
+    couplings = np.where(is_tiny, tiny, rng.normal(size=30))
+    model = pl.IsingModel(torus.edges, couplings)
+    found = pl.ground_state(model, "planar", embedding=torus)
+    assert found.exact
+    assert found.gap > 1e-12
+    assert passes(model, found)
+    above = replace(found, lower=found.lower + found.gap / 4)
+    assert above.exact
+    assert not passes(model, above)
+    assert not passes(model, replace(found, lower=found.energy))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -104,7 +103,7 @@ def estimate_log_pfaffian(
     if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:
         return first, math.inf, stats
     if exactly:
-        apart = second.magnitude / first.magnitude - 1
+        apart = second.over(first) - 1
         if not abs(apart) < 1:  # nothing is known, and no float need hold it
             return first, math.inf, stats
         return first, abs(float(apart)) + WIDE_EPSILON * first.pivots, stats
@@ -141,13 +140,13 @@ class SignedSum:
         self._logs: list[float] = []
         self._signs: list[int] = []
         self._errors: list[float] = []
-        self._sizes: list[Fraction] = []
+        self._sizes: list[LogPfaffian | None] = []
         self._shift = 0.0
 
     def add(
-        self, log_magnitude: float, sign: int, error: float, size: Fraction = Fraction(0)
+        self, log_magnitude: float, sign: int, error: float, size: LogPfaffian | None = None
     ) -> None:
-        """Add a term with the error of its logarithm; ``size`` is its exponential, if known."""
+        """Add a term with the error of its logarithm; ``size`` is the Pfaffian that it is of."""
         self._logs.append(log_magnitude)
         self._signs.append(sign)
         self._errors.append(error)
@@ -162,17 +161,19 @@ class SignedSum:
         return result
 
     @property
-    def _has_sizes(self) -> bool:
-        return min(self._sizes) > 0
+    def _known_sizes(self) -> list[LogPfaffian]:
+        """All terms, if the size of each is known; else none."""
+        known = [size for size in self._sizes if size is not None and size.has_size]
+        return known if len(known) == len(self._sizes) else []
 
     def _terms(self) -> tuple[float, FloatArray, float]:
         """Return the largest logarithm, all terms relative to that one, and their sum."""
         top = max(self._logs)
         if top == -math.inf:
             return top, np.zeros(len(self._logs)), 0.0
-        if self._has_sizes:
-            largest = self._sizes[self._logs.index(top)]
-            shares = [s * x / largest for s, x in zip(self._signs, self._sizes, strict=True)]
+        if sizes := self._known_sizes:
+            largest = sizes[self._logs.index(top)]
+            shares = [s * x.over(largest) for s, x in zip(self._signs, sizes, strict=True)]
             return top, np.array([float(share) for share in shares]), float(sum(shares))
         terms = np.array(self._signs) * np.exp(np.array(self._logs) - top)
         return top, terms, math.fsum(terms.tolist())
@@ -200,6 +201,6 @@ class SignedSum:
             return math.inf
         rounding = EPSILON * (abs(top) + 4.0)
         each = np.array(self._errors)
-        if not self._has_sizes:
+        if not self._known_sizes:
             return float((np.abs(terms) * (each + rounding)).sum() / total)
         return float((np.abs(terms) * each).sum() / total) + rounding

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -161,7 +160,7 @@ def sum_pfaffians(
         )
         # Signs are counted relative to the term of the empty cut, the product of all joins.
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        total.add(found.log_magnitude, sign if evaluator.genus else 1, error, found.magnitude)
+        total.add(found.log_magnitude, sign if evaluator.genus else 1, error, found)
     return total.scaled(4.0**evaluator.genus), stats
 
 
@@ -232,8 +231,7 @@ def uncut_probabilities(
         uncut, residual = factors.uncut(budget=budget)
         found = factors.log_pfaffian
         sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        size = found.magnitude if evaluator.genus else Fraction(0)
-        total.add(found.log_magnitude, sign if evaluator.genus else 1, residual, size)
+        total.add(found.log_magnitude, sign if evaluator.genus else 1, residual, found)
         parts.append(uncut)
         residuals.append(residual)
     if evaluator.genus == 0:

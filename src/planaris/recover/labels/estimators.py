@@ -34,7 +34,8 @@ class LabelRecovery:
     Attributes
     ----------
     labels : numpy.ndarray
-        Labels 0, ..., k - 1; of several that are as good, the smallest.
+        Labels 0, ..., k - 1; of several that are as good, the smallest. Those of two steps are
+        one labelling that agrees with the edges, ties or not.
     beliefs : numpy.ndarray
         P(y = label) as the estimator sees it, shape (n, k); equal entries mark a tie.
     exact : bool
@@ -118,14 +119,16 @@ class LabelTwoStep(LabelEstimator):
         labels = np.asarray(best.assignment, dtype=np.int64)
         votes = self._votes(observations)
         count, component = observations.graph.components_without(observations.edges < 0)
-        beliefs = np.zeros((len(labels), k))
+        beliefs, chosen = np.zeros((len(labels), k)), np.zeros_like(labels)
         for c in range(count):
             here = np.flatnonzero(component == c)
             tally = np.zeros((k, k))  # label of step 1, label seen
             seen = here[observations.nodes[here] >= 0]
             np.add.at(tally, (labels[seen], observations.nodes[seen]), votes[seen])
-            beliefs[here] = self._renamed(observations.kind, labels[here], tally)
-        return LabelRecovery(beliefs.argmax(1), beliefs, best.exact, best.method)
+            names = self._renamings(observations.kind, tally)[:, labels[here]]
+            beliefs[here] = np.eye(k)[names].mean(0)
+            chosen[here] = names[names[:, 0].argmin()]  # one for all: it has to fit the edges
+        return LabelRecovery(chosen, beliefs, best.exact, best.method)
 
     def _votes(self, observations: LabelObservations) -> FloatArray:
         n, k = observations.graph.num_nodes, observations.num_labels
@@ -135,17 +138,17 @@ class LabelTwoStep(LabelEstimator):
         return np.asarray(np.log((1 - q) * (k - 1) / q))
 
     @staticmethod
-    def _renamed(kind: str, labels: LongArray, tally: FloatArray) -> FloatArray:
+    def _renamings(kind: str, tally: FloatArray) -> LongArray:
+        """Return the new name of every label, in a row for each renaming with most votes."""
         k = len(tally)
         if kind == "difference":
             shifts = (np.arange(k)[:, None] + np.arange(k)) % k
             scores = np.array([tally[np.arange(k), shift].sum() for shift in shifts])
-            ties = np.flatnonzero(scores >= scores.max() - 1e-9)
-            return np.asarray(np.mean([np.eye(k)[shifts[s][labels]] for s in ties], axis=0))
+            return np.asarray(shifts[scores >= scores.max() - 1e-9])
         from scipy.optimize import linear_sum_assignment
 
         _, names = linear_sum_assignment(-tally)
-        return np.asarray(np.eye(k)[names[labels]])
+        return np.asarray(names)[None]
 
 
 @dataclass(frozen=True, eq=False)

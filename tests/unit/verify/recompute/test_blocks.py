@@ -109,3 +109,19 @@ def test_log_partition_of_a_lattice_with_something_that_is_not_planar_is_recompu
     ends = {name: getattr(found, name) + 1e-6 for name in ("value", "lower", "upper")}
     with pytest.raises(VerificationError, match="log Z is claimed"):
         check_result(model, replace(found, **ends))
+
+
+@pytest.mark.parametrize("huge", [1e7, 1e9])
+def test_sums_that_large_couplings_blur_prove_nothing(huge):
+    k5 = [(u, v) for u in range(5) for v in range(u)]
+    pairs = [(u + 5 * k, v + 5 * k) for k in range(20) for u, v in [*k5, (4, 5)]][:-1]
+    couplings = np.random.default_rng(3).normal(size=len(pairs))
+    couplings[::11] = huge  # in every K5 two spins are as one
+    model = pl.IsingModel(pairs, couplings)
+    found = pl.marginals(model)
+    assert found.exact
+    edges = np.array(found.edges)
+    edges[5] += 1e-11 * huge
+    for claim in (found, replace(found, edges=edges)):
+        statuses = {finding.status for finding in check_result(model, claim).findings}
+        assert statuses == {"unproved"}
