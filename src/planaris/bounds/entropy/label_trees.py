@@ -25,7 +25,7 @@ from planaris.bounds.entropy.projections import CycleRows, no_rows, separate_pro
 from planaris.bounds.labels.intervals import one_state
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
-from planaris.budget import UNLIMITED, Budget, check_memory
+from planaris.budget import UNLIMITED, Budget
 from planaris.models import MarkovRandomField
 from planaris.models.base import sum_below
 from planaris.result import Bounds, LabelTreesOverCycles, LogPartition, Pseudomarginals
@@ -85,7 +85,9 @@ class LabelTreeProgram:
             self.improve_trees()
         else:
             if isinstance(rho, str):
-                check_memory(24.0 * n * n, f"spanning trees of {n} variables", "give `rho`")
+                UNLIMITED.check_memory(
+                    24.0 * n * n, f"spanning trees of {n} variables", "give `rho`"
+                )
                 rho = self._named(rho)
             self.set_trees(trees_with(n, edges, np.asarray(rho, dtype=np.float64)))
 
