@@ -151,16 +151,3 @@ def _tables(
     pairs = np.stack([1.0 - nodes[u] - one_v, one_v, one_u, both], axis=1)
     singles = np.stack([1.0 - nodes, nodes], axis=1)
     return np.clip(singles, 0.0, 1.0).ravel(), np.clip(pairs, 0.0, 1.0).ravel()
-
-
-def make_run(
-    model: Model,
-    task: Task,
-    plan: EliminationPlan | None,
-    budget: Budget,
-    device: Any = None,
-) -> Run:
-    """Return the work as it is done on the CPU, or on a device where one is named."""
-    if device is None:
-        return Run(model, task, plan, budget)
-    return DeviceRun(model, task, plan, budget, device)
