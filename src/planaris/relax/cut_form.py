@@ -207,7 +207,7 @@ class CutForm:
         own = len(self.reduction.small_model()[1])
         lifted = self.reduction.lift_disagreements(np.ascontiguousarray(x[:own]))
         count = self.model.num_edges
-        nodes = _extend_to_field_spin(self.model, lifted[:count], lifted[count:])
+        nodes = _extend_to_bias_spin(self.model, lifted[:count], lifted[count:])
         return nodes, 1.0 - lifted[:count]
 
 
@@ -253,7 +253,7 @@ def _whole(values: FloatArray, unit: float) -> bool:
     return bool(np.all(whole == np.rint(whole)))
 
 
-def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:
+def _extend_to_bias_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:
     """Return P(s_v = +1), for spins without field half-way between what cycles allow.
 
     For x in the cycle polytope the value of a missing edge (v, bias spin) may lie between

@@ -147,7 +147,7 @@ class LabelTreeProgram:
             multipliers=multipliers.copy(),
         )
 
-    def descend(self, start: FloatArray, steps: int = STEPS) -> FloatArray:
+    def descend(self, start: FloatArray) -> FloatArray:
         """Minimise the bound over multipliers by quasi-Newton steps."""
         from scipy.optimize import minimize
 
@@ -169,7 +169,7 @@ class LabelTreeProgram:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[(0.0, None)] * len(start),
-                options={"maxiter": steps, "maxls": 10, "ftol": 0.01 * self.tolerance / self._size},
+                options={"maxiter": STEPS, "maxls": 10, "ftol": 0.01 * self.tolerance / self._size},
             )
             return np.asarray(found.x)
         except TimeoutError:
