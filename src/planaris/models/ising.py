@@ -397,28 +397,28 @@ class IsingModel(ScaledModel):
         changed = {"couplings": as_finite("couplings", couplings, self.num_edges, self.edges)}
         if fields is not None:
             changed["fields"] = as_finite("fields", fields, self.num_spins)
-        copy = self.changed(**changed)
+        copy = self._but(**changed)
         copy._check_total()
         return copy
 
     def with_positions(self, positions: ArrayLike | None) -> IsingModel:
         """Return the same model with other coordinates, sharing the arrays."""
         spots = None if positions is None else as_positions(positions, self.num_spins)
-        return self.changed(positions=spots)
+        return self._but(positions=spots)
 
     def without_offset(self) -> IsingModel:
         """Return the same model with offset zero, sharing the arrays."""
-        return self if self.offset == 0 else self.changed(offset=0.0)
+        return self if self.offset == 0 else self._but(offset=0.0)
 
     def _scaled(self, factor: float) -> IsingModel:
         with np.errstate(over="ignore", invalid="ignore"):
             couplings, fields = factor * self.couplings, factor * self.fields
             offset = factor * self.offset
-        scaled = self.changed(couplings=couplings, fields=fields, offset=offset)
+        scaled = self._but(couplings=couplings, fields=fields, offset=offset)
         scaled._check_total()
         return scaled
 
-    def changed(self, **attributes: Any) -> IsingModel:
+    def _but(self, **attributes: Any) -> IsingModel:
         """Return a copy with some attributes changed, which are not checked; others are shared."""
         copy = IsingModel.__new__(IsingModel)
         copy.__setstate__({**self.__getstate__(), **attributes})
