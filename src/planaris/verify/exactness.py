@@ -33,7 +33,8 @@ def energy_tolerance(model: IsingModel | MarkovRandomField) -> float:
     sizes = sizes[sizes > 0]
     if not len(sizes):
         return 0.0
-    scale = min(np.median(sizes), max(1.0, sizes.min()))
+    with np.errstate(over="ignore"):  # of the mean of two
+        scale = min(np.median(sizes), max(1.0, sizes.min()))
     return 1e-10 * math.fsum(np.minimum(sizes, scale).tolist())
 
 
