@@ -18,8 +18,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import planaris as pl
-from planaris.budget import Budget, processors
+from planaris.budget import Budget
 from planaris.embed import embed
+from planaris.machine import processors
 from planaris.planar.ground_state import least_unsatisfied
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from bench_decoding import repetition, surface
 
-from planaris.budget import processors
 from planaris.generate import spin_glass
 from planaris.gpu.device import find_device
 from planaris.interop.stim import Decoder
+from planaris.machine import processors
 from planaris.planar import plan
 from planaris.planar.pfaffian.on_device import evaluate_on_device
 

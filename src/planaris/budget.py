@@ -9,7 +9,6 @@ clock can be replaced (:func:`use_clock`), which makes deadlines deterministic i
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from planaris.errors import MethodError, ModelError, PlanarisError, TimeLimitError, TooLargeError
-from planaris.machine import processor_quota, total_bytes
+from planaris.machine import available_bytes, processors, readable
 from planaris.progress import LateBar
 
 __all__ = [
@@ -29,12 +28,8 @@ __all__ = [
     "ProgressCallback",
     "ProgressOption",
     "TimeLimit",
-    "available_bytes",
-    "check_memory",
     "check_structure",
     "control",
-    "processors",
-    "readable",
     "structure_control",
     "team",
     "use_clock",
@@ -64,10 +59,6 @@ GRACE = 0.4
 
 GRACE_SHARE = 0.08
 """Share of the time limit for the same, where that is longer: limits are kept to a tenth."""
-
-SHARE = 0.5
-"""Share of the machine's memory that one call may take by default."""
-
 
 REAL = time.monotonic, time.thread_time
 """The real clocks: of calls, and of the work that follows a search (:meth:`Budget.to_finish`)."""
@@ -356,8 +347,23 @@ class Budget:
         return available_bytes() if self.memory_limit is None else self.memory_limit
 
     def check_memory(self, needed: float, what: str, instead: str) -> None:
-        """Raise :class:`~planaris.errors.TooLargeError` if ``needed`` bytes must not be taken."""
-        check_memory(needed, what, instead, memory_limit=self.memory_limit)
+        """Raise :class:`~planaris.errors.TooLargeError` if ``needed`` bytes must not be taken.
+
+        The message begins with ``what`` needs them and ends with ``instead``, what to do.
+
+        >>> Budget(memory_limit=1000).check_memory(2e3, "the table", "use a smaller one")
+        Traceback (most recent call last):
+        planaris.errors.TooLargeError: the table needs 2000 bytes (2.0 KiB), `memory_limit` is ...
+        """
+        limit = self.bytes()
+        if needed <= limit:
+            return
+        count = int(min(needed, 2.0**62))
+        msg = (
+            f"{what} needs {count} bytes ({readable(count)}), `memory_limit` is {limit} bytes "
+            f"({readable(limit)}); {instead}"
+        )
+        raise TooLargeError(msg, bytes_needed=count)
 
     def workers(self) -> int:
         """Return the number of threads that kernels may use.
@@ -455,90 +461,6 @@ class _Poll:
 
     def extend(self) -> None:
         self.budget = self.budget.to_finish()
-
-
-# -- what the machine leaves to a call, and who watches it --------------------------------------
-
-
-def available_bytes() -> int:
-    """Return what a call may take: half of the memory, or what ``RLIMIT_AS`` leaves if less.
-
-    >>> available_bytes() > 0
-    True
-    """
-    return int(min(SHARE * total_bytes(), _address_space_left()))
-
-
-def check_memory(
-    needed: float, what: str, instead: str, *, memory_limit: int | None = None
-) -> None:
-    """Raise :class:`~planaris.errors.TooLargeError` if that many bytes must not be taken.
-
-    Parameters
-    ----------
-    needed : float
-        Bytes, as estimated.
-    what : str
-        Who needs them: the message begins with it.
-    instead : str
-        What to do about it.
-    memory_limit : int, optional
-        Bytes; default :func:`available_bytes`.
-
-    Examples
-    --------
-    >>> check_memory(2e3, "the table", "use a smaller one", memory_limit=1000)
-    Traceback (most recent call last):
-    planaris.errors.TooLargeError: the table needs 2000 bytes (2.0 KiB), `memory_limit` is 1000 ...
-    """
-    limit = available_bytes() if memory_limit is None else memory_limit
-    if needed <= limit:
-        return
-    count = int(min(needed, 2.0**62))
-    msg = (
-        f"{what} needs {count} bytes ({readable(count)}), `memory_limit` is {limit} bytes "
-        f"({readable(limit)}); {instead}"
-    )
-    raise TooLargeError(msg, bytes_needed=count)
-
-
-def readable(count: float) -> str:
-    """Return a number of bytes in the unit that fits.
-
-    >>> readable(3 * 2**20)
-    '3.0 MiB'
-    """
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.3g} PiB"
-
-
-def _address_space_left() -> float:
-    """Return what ``ulimit -v`` leaves to this process, or infinity."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return math.inf
-    except (ImportError, OSError, ValueError):
-        return math.inf
-    import psutil
-
-    return max(float(limit - psutil.Process().memory_info().vms), 0.0)
-
-
-def processors() -> int:
-    """Return the processors that affinity and the quota of the control group leave, at least 1.
-
-    >>> processors() >= 1
-    True
-    """
-    affinity = getattr(os, "sched_getaffinity", None)
-    count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(min(count, math.ceil(processor_quota())), 1)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the machine has, read once: its memory, and the processors of the control group."""
+"""Memory and processors of the machine, and what limits of the system leave of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
+
+SHARE = 0.5
+"""Share of the machine's memory that one call may take by default."""
 
 
 @cache
@@ -22,6 +25,54 @@ def total_bytes() -> float:
         except (OSError, ValueError):
             continue
     return physical
+
+
+def available_bytes() -> int:
+    """Return the bytes a call may take: half of the memory, or what ``RLIMIT_AS`` leaves.
+
+    >>> available_bytes() > 0
+    True
+    """
+    return int(min(SHARE * total_bytes(), _address_space_left()))
+
+
+def _address_space_left() -> float:
+    """Return what ``ulimit -v`` leaves to this process, or infinity."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return math.inf
+    except (ImportError, OSError, ValueError):
+        return math.inf
+    import psutil
+
+    return max(float(limit - psutil.Process().memory_info().vms), 0.0)
+
+
+def readable(count: float) -> str:
+    """Return a number of bytes in the unit that fits.
+
+    >>> readable(3 * 2**20)
+    '3.0 MiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.3g} PiB"
+
+
+def processors() -> int:
+    """Return the processors that affinity and the quota of the control group leave, at least 1.
+
+    >>> processors() >= 1
+    True
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(min(count, math.ceil(processor_quota())), 1)
 
 
 @cache

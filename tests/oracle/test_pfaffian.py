@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from planaris import (
     marginals,
     sample,
     thermodynamics,
+    treewidth,
 )
 from planaris.budget import Budget
 from planaris.embed.surfaces import torus_lattice
@@ -33,6 +35,7 @@ from planaris.generate import (
     triangular_lattice,
 )
 from planaris.generate.lattices import random_triangulation
+from planaris.kernels.pfaffian import Elimination, LogPfaffian
 from planaris.planar import Plan, plan
 from planaris.planar.pfaffian.evaluator import PfaffianEvaluator
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, log_constant
@@ -172,6 +175,28 @@ def test_marginals_of_large_models_lose_nothing_unseen(monkeypatch: pytest.Monke
         found = prepared.marginals(couplings)
         truth = enumerate_states(IsingModel(edges, couplings, num_spins=12))
         assert np.abs(found.edges - truth.edges).max() <= found.error + 1e-14
+
+
+def test_large_models_of_moderate_couplings_delay_no_pivots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a gauge the second of two eliminations refused most pivots: 20 times the time."""
+    monkeypatch.setattr(PfaffianEvaluator, "in_batches", property(lambda _: False))  # as if large
+    model = spin_glass(14, np.random.default_rng(0))
+    model = (2.9 / np.abs(model.couplings).max()) * model
+    eliminate, delayed = Elimination.log_pfaffian, []
+
+    def watched(*args: Any, **options: Any) -> LogPfaffian:
+        found = eliminate(*args, **options)
+        delayed.append(found.delayed)
+        return found
+
+    monkeypatch.setattr(Elimination, "log_pfaffian", watched)
+    found = plan(model).log_partition(model.couplings, threads=1)
+    assert delayed == [0, 0]
+    truth = treewidth.log_partition(model)
+    assert found.lower <= truth.upper
+    assert truth.lower <= found.upper
 
 
 @pytest.mark.parametrize("beta", [3.0, 8.0, 10.0, 20.0])

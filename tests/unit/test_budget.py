@@ -10,9 +10,10 @@ import pytest
 import planaris as pl
 from helpers.clocks import StepClock
 from planaris import machine
-from planaris.budget import UNLIMITED, Budget, control, processors, use_clock
+from planaris.budget import UNLIMITED, Budget, control, use_clock
 from planaris.errors import ModelError, PlanarisError, TimeLimitError, TooLargeError
 from planaris.kernels import elimination
+from planaris.machine import processors
 from planaris.treewidth.flatten import to_factor_arrays
 
 

@@ -199,7 +199,7 @@ def test_verify_takes_models_but_none_of_their_conversions():
 
 def test_reference_takes_models_results_and_embeddings_alone():
     taken = taken_by("reference")
-    assert taken["budget"] == {"check_memory"}
+    assert taken["budget"] == {"UNLIMITED"}
     assert taken["embed.homology"] == {"sign_structures"}
     assert set(taken) <= {
         "models",

@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 import planaris as pl
-from planaris.budget import available_bytes
 from planaris.errors import TooLargeError
+from planaris.machine import available_bytes
 from planaris.planar import plan
 from planaris.selftest.interruptions.interrupts import cube, lattice
 

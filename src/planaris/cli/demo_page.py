@@ -14,13 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as ScreenTable
 
-from planaris.budget import processors
 from planaris.cli.commands.reproduce import FigureBars
 from planaris.embed import embed
 from planaris.experiments.figure import Settings
 from planaris.experiments.reproduce import reproduce
 from planaris.generate import spin_glass, square_lattice
 from planaris.infer import ground_state, log_partition, sample
+from planaris.machine import processors
 from planaris.models import IsingModel
 from planaris.report.parts import Panels, Picture, Section, Table
 from planaris.report.pictures import draw_frustration, draw_spins, new_figure

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from planaris import treewidth
-from planaris.budget import readable
 from planaris.cuts import is_submodular
 from planaris.embed import low_genus_embedding
 from planaris.errors import MethodError
+from planaris.machine import readable
 from planaris.models import IsingModel, MarkovRandomField, mrf2ising
 from planaris.models.convert import IsingForm
 from planaris.reductions.parts import num_components, split_model

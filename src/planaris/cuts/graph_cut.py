@@ -75,10 +75,12 @@ def graph_cut(
             model.edges, strength, model.fields * gauge, budget=watched
         )
     spins = (np.where(side, 1, -1) * gauge).astype(np.int8)
-    energy = float(model.energy(spins))
-    # Rounding weights moves every energy by `rounding` at most: the optimum by twice that.
-    below = math.nextafter(energy, -math.inf)  # where twice that is lost beside the energy
-    lower = energy if rounding == 0 else min(energy - 2 * rounding, below)
+
+    def lower(energy: float) -> float:
+        # Rounding weights moves every energy by `rounding` at most: the optimum by twice that.
+        below = math.nextafter(energy, -math.inf)  # where twice that is lost beside the energy
+        return energy if rounding == 0 else min(energy - 2 * rounding, below)
+
     return GroundState.of(
         model,
         spins,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -111,14 +112,12 @@ def qpbo(
         )
     twice = flow[: len(strength)] - flow[len(strength) :]
     certificate = FlowCertificate(twice / 2)
-    energy = float(model.energy(spins))
     # Half of a subnormal number may be none: the flow as stated proves less then.
     proves_all = bool(certain.all()) and np.array_equal(2 * certificate.flow, twice)
-    lower = energy if proves_all else certificate.lower_bound(model)
     return GroundState.of(
         model,
         spins,
-        lower,
+        math.inf if proves_all else certificate.lower_bound(model),  # no lower than its energy
         method="qpbo",
         seconds=time.monotonic() - started,
         certificate=certificate,

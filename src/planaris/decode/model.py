@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from planaris.budget import check_memory
+from planaris.budget import UNLIMITED
 from planaris.errors import ModelError, NotMatchableError
 from planaris.show import many
 
@@ -63,7 +63,9 @@ class ErrorModel:
             mechanisms, as matching decoders do. Otherwise only what the whole flips counts.
         """
         needed = BYTES_PER_MECHANISM * dem.num_errors
-        check_memory(needed, f"`dem` of {dem.num_errors} mechanisms", "repeat fewer rounds")
+        UNLIMITED.check_memory(
+            needed, f"`dem` of {dem.num_errors} mechanisms", "repeat fewer rounds"
+        )
         mechanisms: list[Mechanism] = []
         for number, instruction in enumerate(dem.flattened()):
             if instruction.type != "error":

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from planaris.budget import processors
 from planaris.experiments.performance import kac_ward_log_partition
 from planaris.generate import spin_glass
+from planaris.machine import processors
 from planaris.planar import plan
 
 BATCH_BEGIN, BATCH_END = (

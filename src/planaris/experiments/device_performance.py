@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import processors
 from planaris.errors import PlanarisError
 from planaris.generate import spin_glass
 from planaris.gpu.device import find_device, import_torch
@@ -19,6 +18,7 @@ from planaris.gpu.schedule import PANEL
 from planaris.gpu.tables import FORWARD
 from planaris.infer.verbs import ground_state, log_partition, marginals
 from planaris.kernels.frontier import MAX_BITS
+from planaris.machine import processors
 from planaris.models import IsingModel
 from planaris.planar import Plan, plan
 from planaris.planar.pfaffian.on_device import evaluate_on_device

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget, ProgressOption, processors, watch
+from planaris.budget import Budget, ProgressOption, watch
 from planaris.errors import MethodError, ModelError
 from planaris.experiments.figure import Figure, Params, Record
 from planaris.experiments.parquet import pyarrow, write_parquet
@@ -22,6 +22,7 @@ from planaris.experiments.store import Store, plain, trial_key
 from planaris.infer import ground_state, log_partition, marginals
 from planaris.io import read_model
 from planaris.io.model_files import EXTENSIONS, READERS
+from planaris.machine import processors
 from planaris.methods.registry import find_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.report.parts import Panels

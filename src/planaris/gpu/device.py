@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from planaris.budget import available_bytes, readable
 from planaris.errors import MethodError, TooLargeError, missing_extra
+from planaris.machine import available_bytes, readable
 
 HEADROOM = 2**28
 """Bytes of a GPU that are left to others: code, and what torch takes for itself."""

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from planaris.budget import readable
 from planaris.errors import TooLargeError
 from planaris.gpu.compiler import compile_module, find_kernel
 from planaris.gpu.device import free_bytes, import_torch
 from planaris.kernels.plane_models import BATCH_LIMITS as LIMITS
+from planaris.machine import readable
 from planaris.typing import Array, Int8Array
 
 LANES, PANEL, THREADS = 32, 16, 256

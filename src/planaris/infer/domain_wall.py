@@ -26,7 +26,7 @@ class DomainWall:
     Attributes
     ----------
     energy : float
-        Of the state after, less that before: what the wall costs. It may be negative.
+        Domain-wall energy: minimum after the change minus minimum before; may be negative.
     lower : float
         Lower end of an interval that contains it.
     upper : float

@@ -27,7 +27,7 @@ def point_marginals(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Marginals:
-    """Return marginals without time spent on ends that hold.
+    """Return marginals without bounds on them, which saves time.
 
     Exact ones where a method is quick, else those of a tensor network, which are estimated with a
     stated ``error``; where that does not fit either, as :func:`marginals`.

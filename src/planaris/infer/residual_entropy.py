@@ -55,7 +55,7 @@ def ground_state_entropy(
     """
     check_model(model)
     if not isinstance(model, IsingModel):
-        msg = "`model` must be an IsingModel: tables of numbers have no step between levels"
+        msg = "`model` must be an IsingModel with couplings that are multiples of one number"
         raise ModelError(msg)
     budget = verb_budget(time_limit, None, threads, None)
     unit = _level_step(np.concatenate([model.couplings, model.fields]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import check_memory
+from planaris.budget import UNLIMITED
 from planaris.errors import FileFormatError, ModelError, PlanarisError, missing_extra
 from planaris.typing import ArrayLike, BoolArray, FloatArray
 from planaris.writing import open_whole
@@ -98,7 +98,9 @@ def _open(path: str | os.PathLike[str]) -> Any:
     from PIL import UnidentifiedImageError
 
     try:
-        check_memory(Path(path).stat().st_size, f"{path}: the file", "make it smaller first")
+        UNLIMITED.check_memory(
+            Path(path).stat().st_size, f"{path}: the file", "make it smaller first"
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is too large or broken is said below
             # From memory: a file would make room for as many bytes as a damaged length says.
@@ -150,7 +152,7 @@ def _check_size(path: str | os.PathLike[str], image: Any) -> None:
     if pixels > MAX_PIXELS:
         msg = f"{size} is too large"
         raise FileFormatError(msg, path=str(path), line=None)
-    check_memory(BYTES_PER_PIXEL * pixels, size, "make it smaller first")
+    UNLIMITED.check_memory(BYTES_PER_PIXEL * pixels, size, "make it smaller first")
 
 
 def _pillow() -> Any:

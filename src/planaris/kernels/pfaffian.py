@@ -16,6 +16,9 @@ from planaris.typing import Array, FloatArray, Int8Array, IntArray
 LEAF_FACES = 4
 """Faces that are eliminated together at the bottom of the dissection."""
 
+THRESHOLD = 0.1
+"""How large a pivot must be, relative to its rows, where pivots are searched for."""
+
 
 @dataclass(frozen=True)
 class EliminationOrder:
@@ -193,7 +196,7 @@ class Elimination:
         signs: Int8Array,
         *,
         order: EliminationOrder = NO_ORDER,
-        threshold: float = 0.1,
+        threshold: float = THRESHOLD,
         wide: bool = False,
         budget: Budget = ALONE,
     ) -> LogPfaffian:
@@ -224,7 +227,7 @@ class Elimination:
         signs: Int8Array,
         *,
         order: EliminationOrder = NO_ORDER,
-        thresholds: tuple[float, float] = (0.1, 0.1),
+        thresholds: tuple[float, float] = (THRESHOLD, THRESHOLD),
         budget: Budget = ALONE,
     ) -> tuple[LogPfaffian, LogPfaffian]:
         """Return what :meth:`log_pfaffian` says of two scalings of the rows.
@@ -253,7 +256,6 @@ class Elimination:
         signs: Int8Array,
         *,
         order: EliminationOrder = NO_ORDER,
-        threshold: float = 0.1,
         wide: bool = False,
         for_samples: bool = False,
         budget: Budget = ALONE,
@@ -266,7 +268,7 @@ class Elimination:
             order.earliest,
             order.rank,
             order.clusters,
-            threshold,
+            THRESHOLD,
             budget.workers(),
             wide,
             for_samples,

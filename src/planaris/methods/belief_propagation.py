@@ -38,7 +38,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Where messages ended.
+    """The beliefs after the last round of messages.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Beliefs:
     change : float
         The largest change of a message in the last round.
     finish : Budget
-        For what follows.
+        For the rest of the call.
     """
 
     nodes: FloatArray

@@ -1,4 +1,4 @@
-"""Marginals with ends that hold: intervals for log Z with spins clamped."""
+"""Bounds on marginals from intervals around log Z with one spin clamped."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from planaris.result import Marginals
 
 
 def by_clamping(model: IsingModel, budget: Budget) -> Marginals:
-    """Enclose P(s_v = +1) of every spin by intervals for log Z with it held (GJ06 section 6).
+    """Bound P(s_v = +1) of every spin by intervals around log Z with it clamped (GJ06 section 6).
 
-    ``nodes_lower`` and ``nodes_upper`` hold, and so do ``edges_lower`` and ``edges_upper``,
-    which follow from them. ``edges`` are estimates inside these. Spins that
-    there is no time for are enclosed by what their neighbours can do at most; without fields
-    all are up half of the time.
+    ``edges_lower`` and ``edges_upper`` follow from ``nodes_lower`` and ``nodes_upper``; ``edges``
+    are estimates between them. Spins that there is no time for are bounded by the effect that
+    their neighbours can have at most. Without fields P(s_v = +1) is one half.
     """
     n, patient = model.num_spins, budget.or_within(PATIENCE_SECONDS)
     started = budget.seconds()

@@ -1,4 +1,4 @@
-"""Marginals of what nothing exact fits: estimates between ends that hold."""
+"""Marginals of models that no exact method fits: estimates between lower and upper bounds."""
 
 from __future__ import annotations
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
+from planaris.models.arrays import checked_count
 from planaris.models.base import once_per_model
 from planaris.models.convert import as_spins, with_tables
 from planaris.models.ising import IsingModel, require_ising
@@ -21,10 +23,19 @@ class WithoutBias:
     original: IsingModel
     bias_edge: LongArray
     """Edge of the new model from every spin to the bias spin, -1 where there is none."""
-    symmetric: BoolArray
-    """Spins in components without any field: P(s = +1) is one half."""
     log_partition_shift: float = -float(np.log(2.0))
     error: float = 0.0
+
+    @cached_property
+    def symmetric(self) -> BoolArray:
+        """Spins in components without any field: P(s = +1) is one half."""
+        from planaris.kernels.graph import connected_components
+
+        model = self.original
+        component = connected_components(model.num_spins, np.ascontiguousarray(model.edges))
+        has_field = np.zeros(model.num_spins, dtype=bool)
+        has_field[component[np.flatnonzero(model.fields)]] = True
+        return ~has_field[component]
 
     def lift_states(self, states: ArrayLike) -> Int8Array:
         """Return spins relative to the bias spin."""
@@ -70,8 +81,6 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
     >>> new, inverse.lift_states([1, -1, -1]).tolist()
     (IsingModel(3 spins, 2 edges, no fields), [-1, 1])
     """
-    from planaris.kernels.graph import connected_components
-
     require_ising(model)
     if all_spins and model.fields.all():
         return fields2bias(model)
@@ -79,18 +88,19 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
     joined = np.arange(n) if all_spins else np.flatnonzero(model.fields)
     bias_edge = np.full(n, -1, dtype=np.int64)
     bias_edge[joined] = m + np.arange(len(joined))
-    component = connected_components(n, np.ascontiguousarray(model.edges))
-    has_field = np.zeros(n + 1, dtype=bool)
-    has_field[component[np.flatnonzero(model.fields)]] = True
-    labels = None if isinstance(model.labels, range) else [*model.labels, _new_name(model.labels)]
-    new = IsingModel(
-        np.concatenate([model.edges, np.column_stack([joined, np.full(len(joined), n)])]),
-        np.concatenate([model.couplings, model.fields[joined]]),
-        num_spins=n + 1,
-        offset=model.offset,
-        labels=labels,
+    edges = np.full((m + len(joined), 2), n, dtype=np.int32)
+    edges[:m] = model.edges
+    edges[m:, 0] = joined
+    plain = isinstance(model.labels, range)
+    new = model._but(
+        num_spins=checked_count(n + 1),
+        edges=edges,
+        couplings=np.concatenate([model.couplings, model.fields[joined]]),
+        fields=np.zeros(n + 1),
+        positions=None,
+        labels=range(n + 1) if plain else [*model.labels, _new_name(model.labels)],
     )
-    return new, WithoutBias(model, bias_edge, ~has_field[component])
+    return new, WithoutBias(model, bias_edge)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
 """Ising models as Markov random fields and back, and the lifts of results.
 
 Every conversion ``a2b(model)`` returns ``(new, inverse)``. A state of the new model with
-nonzero weight has the log weight of the state it lifts to (up to rounding); states that stand
-for nothing have weight zero. ``inverse.lift_states`` maps states, ``inverse.lift_marginals`` a
+nonzero weight has the log weight of the state it lifts to (up to rounding); states that lift
+to none have weight zero. ``inverse.lift_states`` maps states, ``inverse.lift_marginals`` a
 :class:`~planaris.result.Marginals`, and log Z(old) = log Z(new) + ``inverse.log_partition_shift``.
 """
 

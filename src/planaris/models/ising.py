@@ -418,10 +418,10 @@ class IsingModel(ScaledModel):
         scaled._check_total()
         return scaled
 
-    def _but(self, **changed: Any) -> IsingModel:
-        """Return a copy with some attributes changed, sharing the others."""
+    def _but(self, **attributes: Any) -> IsingModel:
+        """Return a copy with some attributes changed, which are not checked; others are shared."""
         copy = IsingModel.__new__(IsingModel)
-        copy.__setstate__({**self.__getstate__(), **changed})
+        copy.__setstate__({**self.__getstate__(), **attributes})
         return copy
 
     def _content(self) -> tuple[Any, ...]:

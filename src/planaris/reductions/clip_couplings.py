@@ -8,19 +8,19 @@ from planaris.models import IsingModel
 from planaris.result import Marginals
 
 STRONG = 1e6
-"""Couplings and fields above this may be weakened to it."""
+"""Couplings and fields above this may be clipped to it."""
 
 HUGE = 2.0**40
 """Models whose couplings and fields add up to less are left as they are."""
 
 NEGLIGIBLE = 1e-12
+"""Probability of violating a strong coupling or field that makes no difference."""
 
 
 def weakened(model: IsingModel) -> IsingModel | None:
-    """Return the model with nothing above ``STRONG``, or None where it has nothing huge.
+    """Return the model with couplings and fields clipped to ``STRONG``; None if none is huge.
 
-    Sums with something huge lose what is small, and with it what the strong couplings leave
-    open.
+    Weak couplings, which decide what strong ones leave open, are lost in sums with huge numbers.
 
     >>> weakened(IsingModel([(0, 1), (1, 2)], [1e300, -1.0])).couplings.tolist()
     [1000000.0, -1.0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.budget import check_memory
+from planaris.budget import UNLIMITED
 from planaris.errors import TooLargeError
 from planaris.models import IsingModel
 from planaris.reference.weights import compare
@@ -57,7 +57,9 @@ def all_states(num_spins: int) -> Int8Array:
             "use method='auto' instead"
         )
         raise TooLargeError(msg, bytes_needed=needed)
-    check_memory(10.0 * num_spins * 2**num_spins, f"all states of {num_spins} spins", "use fewer")
+    UNLIMITED.check_memory(
+        10.0 * num_spins * 2**num_spins, f"all states of {num_spins} spins", "use fewer"
+    )
     return _states(np.arange(2**num_spins, dtype=np.int64), num_spins)
 
 
@@ -71,7 +73,7 @@ def enumerate_states(model: IsingModel) -> Enumeration:
     """
     n = model.num_spins
     needed = BYTES_PER_STATE * 2.0 ** min(n, MAX_SPINS)
-    check_memory(needed, f"brute force over {n} spins", "use method='auto'")
+    UNLIMITED.check_memory(needed, f"brute force over {n} spins", "use method='auto'")
     halves = _Halves.of(model)
 
     def add(x: FloatArray, less: int | None) -> FloatArray:

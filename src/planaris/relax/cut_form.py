@@ -31,6 +31,9 @@ UNIT = 2.0**-53
 FIRST = 64
 """Couplings that are looked at first, to see whether they are multiples of a unit."""
 
+LEAST_POWER = -11
+"""Units of couplings are powers of two, from two to this power on."""
+
 ROUNDING = 1e-12
 """What solvers may lose of sums of couplings, relative to all of them."""
 
@@ -204,7 +207,7 @@ class CutForm:
         own = len(self.reduction.small_model()[1])
         lifted = self.reduction.lift_disagreements(np.ascontiguousarray(x[:own]))
         count = self.model.num_edges
-        nodes = _extend_to_field_spin(self.model, lifted[:count], lifted[count:])
+        nodes = _extend_to_bias_spin(self.model, lifted[:count], lifted[count:])
         return nodes, 1.0 - lifted[:count]
 
 
@@ -229,7 +232,9 @@ def energy_quantum(model: IsingModel) -> float:
         return 0.0
     # Scaled so that whole numbers stay below 2^40.
     scale = 2.0 ** min(0, math.frexp(largest)[1] - 40)
-    for power in range(0, -12, -1):
+    if not _whole(couplings[:FIRST], max(2.0**LEAST_POWER, scale)):
+        return 0.0
+    for power in range(0, LEAST_POWER - 1, -1):
         unit = max(2.0**power, scale)
         if largest / unit < 2.0**40 and _whole(couplings[:FIRST], unit) and _whole(couplings, unit):
             numbers = np.rint(couplings / unit).astype(np.int64)
@@ -248,7 +253,7 @@ def _whole(values: FloatArray, unit: float) -> bool:
     return bool(np.all(whole == np.rint(whole)))
 
 
-def _extend_to_field_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:
+def _extend_to_bias_spin(model: IsingModel, edge_x: FloatArray, field_x: FloatArray) -> FloatArray:
     """Return P(s_v = +1), for spins without field half-way between what cycles allow.
 
     For x in the cycle polytope the value of a missing edge (v, bias spin) may lie between

@@ -33,7 +33,7 @@ MAX_ELIMINATION = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """A variable that went: its best label given the labels of up to two others."""
+    """An eliminated variable: its best label given the labels of up to two others."""
 
     variable: int
     others: tuple[int, ...]

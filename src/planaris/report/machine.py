@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from planaris.budget import processors
+from planaris.machine import processors
 
 PACKAGES = ("planaris", "numpy", "scipy", "networkx", "highspy", "joblib", "matplotlib")
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from dataclasses import MISSING, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -321,11 +322,11 @@ def _array(value: Any) -> Array:
     return array
 
 
-def _holds_bool(value: Any) -> bool:
-    if not isinstance(value, list):
-        return isinstance(value, bool)
-    kinds = set(map(type, value))
-    return bool in kinds or (list in kinds and any(map(_holds_bool, value)))
+def _holds_bool(value: list[Any]) -> bool:
+    """Return whether an array, as nested lists of one depth, holds true or false."""
+    while list in (kinds := set(map(type, value))):
+        value = list(chain.from_iterable(value))
+    return bool in kinds
 
 
 def _decode_proof(value: Any, depth: int = 0) -> Any:

@@ -14,8 +14,8 @@ from planaris.models import IsingModel
 from planaris.result import GroundState, LogPartition, Marginals
 from planaris.result.answers import MARGINAL_TOLERANCE
 from planaris.treewidth.flatten import Model, num_variables
-from planaris.treewidth.on_device import make_run
-from planaris.treewidth.plan import EliminationPlan
+from planaris.treewidth.on_device import DeviceRun
+from planaris.treewidth.plan import EliminationPlan, Task
 from planaris.treewidth.rounding import EPS, shaken
 from planaris.treewidth.run import METHOD, Run
 from planaris.typing import Array, FloatArray, IntArray, LongArray, Rng
@@ -69,7 +69,7 @@ def log_partition(
     2.797846
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
-    run = make_run(model, "log_partition", plan, budget, device)
+    run = _run(model, "log_partition", plan, budget, device)
     with run.timed() as watched:
         total, _, _ = run.sum(watched, marginals=False)
     return run.log_partition(total)
@@ -112,7 +112,7 @@ def marginals(
     ([0.8808, 0.676], [0.7311])
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
-    run = make_run(model, "marginals", plan, budget, device)
+    run = _run(model, "marginals", plan, budget, device)
     with run.timed() as watched:
         total, nodes, factors = run.sum(watched, marginals=True)
     if total.value == -math.inf:
@@ -183,7 +183,7 @@ def ground_state(
     ([1, 1, -1], -3.5)
     """
     budget = Budget.of(time_limit, memory_limit=memory_limit, progress=progress)
-    run = make_run(model, "ground_state", plan, budget, device)
+    run = _run(model, "ground_state", plan, budget, device)
     with run.timed() as watched:
         assignment, best = run.max(watched)
     if best.value == -math.inf:
@@ -247,6 +247,14 @@ def sample(
     states = flat.reshape(num_samples, n)
     spins = isinstance(model, IsingModel)
     return (2 * states - 1).astype(np.int8) if spins else states.astype(np.int32, copy=False)
+
+
+def _run(
+    model: Model, task: Task, plan: EliminationPlan | None, budget: Budget, device: Any
+) -> Run:
+    if device is None:
+        return Run(model, task, plan, budget)
+    return DeviceRun(model, task, plan, budget, device)
 
 
 def _factor_tables(flat: FloatArray, plan: EliminationPlan) -> list[FloatArray]:

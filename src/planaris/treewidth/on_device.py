@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.budget import Budget, readable
+from planaris.budget import Budget
 from planaris.errors import PrecisionError, TooLargeError
 from planaris.gpu.device import find_device, free_bytes
 from planaris.gpu.engine import UnderflowError
@@ -16,6 +16,7 @@ from planaris.gpu.frontier import device_max, device_sum
 from planaris.gpu.program import Program
 from planaris.gpu.tables import BACKWARD, FORWARD
 from planaris.kernels.frontier import MAX_BITS
+from planaris.machine import readable
 from planaris.models import IsingModel
 from planaris.treewidth.flatten import Model, PairwiseForm, factor_marginals
 from planaris.treewidth.plan import EliminationPlan, Task, plan_elimination, refuse_if_too_large
@@ -150,16 +151,3 @@ def _tables(
     pairs = np.stack([1.0 - nodes[u] - one_v, one_v, one_u, both], axis=1)
     singles = np.stack([1.0 - nodes, nodes], axis=1)
     return np.clip(singles, 0.0, 1.0).ravel(), np.clip(pairs, 0.0, 1.0).ravel()
-
-
-def make_run(
-    model: Model,
-    task: Task,
-    plan: EliminationPlan | None,
-    budget: Budget,
-    device: Any = None,
-) -> Run:
-    """Return the work as it is done on the CPU, or on a device where one is named."""
-    if device is None:
-        return Run(model, task, plan, budget)
-    return DeviceRun(model, task, plan, budget, device)

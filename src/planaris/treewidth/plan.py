@@ -7,10 +7,11 @@ from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 
-from planaris.budget import Budget, TimeLimit, available_bytes, readable
+from planaris.budget import Budget, TimeLimit
 from planaris.errors import MethodError, ModelError, TooLargeError
 from planaris.kernels import elimination, frontier
 from planaris.kernels.elimination import FactorArrays
+from planaris.machine import available_bytes, readable
 from planaris.models.base import memo_of
 from planaris.treewidth.flatten import (
     Model,

@@ -185,7 +185,6 @@ def mix_trees(
     bare: BiasModel,
     *,
     max_rounds: int = MAX_ROUNDS,
-    max_sweeps: int = 4,
     budget: Budget = UNLIMITED,
     callback: Callback | None = None,
 ) -> tuple[TreeMixture, str]:
@@ -197,7 +196,7 @@ def mix_trees(
     status = "max_iterations"
     for k in range(max_rounds):
         mixture.budget = budget.reserve(mixture.evaluation_seconds())
-        mixture.sweep(max_sweeps, 1e-3)
+        mixture.sweep(4, 1e-3)
         if callback is not None:
             callback(mixture.decomposition().upper + bare.constant)
         if mixture.budget.expired():

@@ -25,7 +25,7 @@ from planaris.bounds.entropy.projections import CycleRows, no_rows, separate_pro
 from planaris.bounds.labels.intervals import one_state
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import LabelMixture, table_upper
-from planaris.budget import UNLIMITED, Budget, check_memory
+from planaris.budget import UNLIMITED, Budget
 from planaris.models import MarkovRandomField
 from planaris.models.base import sum_below
 from planaris.result import Bounds, LabelTreesOverCycles, LogPartition, Pseudomarginals
@@ -85,7 +85,9 @@ class LabelTreeProgram:
             self.improve_trees()
         else:
             if isinstance(rho, str):
-                check_memory(24.0 * n * n, f"spanning trees of {n} variables", "give `rho`")
+                UNLIMITED.check_memory(
+                    24.0 * n * n, f"spanning trees of {n} variables", "give `rho`"
+                )
                 rho = self._named(rho)
             self.set_trees(trees_with(n, edges, np.asarray(rho, dtype=np.float64)))
 
@@ -145,7 +147,7 @@ class LabelTreeProgram:
             multipliers=multipliers.copy(),
         )
 
-    def descend(self, start: FloatArray, steps: int = STEPS) -> FloatArray:
+    def descend(self, start: FloatArray) -> FloatArray:
         """Minimise the bound over multipliers by quasi-Newton steps."""
         from scipy.optimize import minimize
 
@@ -167,7 +169,7 @@ class LabelTreeProgram:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[(0.0, None)] * len(start),
-                options={"maxiter": steps, "maxls": 10, "ftol": 0.01 * self.tolerance / self._size},
+                options={"maxiter": STEPS, "maxls": 10, "ftol": 0.01 * self.tolerance / self._size},
             )
             return np.asarray(found.x)
         except TimeoutError:

@@ -20,7 +20,7 @@ from planaris.bounds.entropy.barrier import BarrierSolver, Evidence, Polytope
 from planaris.bounds.entropy.entropies import LogDetEntropy, TreeEntropy
 from planaris.bounds.entropy.shortest_cycles import shortest_cycles
 from planaris.bounds.entropy.vertices import VertexSolver, all_vertices
-from planaris.budget import UNLIMITED, Budget, check_memory
+from planaris.budget import UNLIMITED, Budget
 from planaris.errors import TooLargeError
 from planaris.kernels.relaxations import (
     CycleCuts,
@@ -324,7 +324,7 @@ def _check_size(n: int, *, full: bool, marginal: bool) -> None:
 def _check_inverse(n: int) -> None:
     """Refuse the n × n inverse behind a uniform spanning tree before it is made."""
     instead = "give `rho`, or use planaris.log_partition(model, method='trw')"
-    check_memory(24.0 * n * n, f"the uniform spanning tree of {n} spins", instead)
+    UNLIMITED.check_memory(24.0 * n * n, f"the uniform spanning tree of {n} spins", instead)
 
 
 def _all_pairs(n: int, edges: IntArray) -> IntArray:

@@ -51,10 +51,10 @@ def reproduce_figures(
     """Compute the figures of four papers again and write a page; a killed run goes on."""
     from rich.console import Console
 
-    from planaris.budget import processors
     from planaris.experiments import FIGURES
     from planaris.experiments.figure import Settings
     from planaris.experiments.reproduce import reproduce
+    from planaris.machine import processors
 
     if list_figures:
         _print_list()

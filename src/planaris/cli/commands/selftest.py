@@ -48,7 +48,7 @@ def selftest(
     from rich.console import Console
     from rich.progress import Progress
 
-    from planaris.budget import processors
+    from planaris.machine import processors
 
     if model is not None:
         from planaris.io import read_model
@@ -111,7 +111,7 @@ def _show(section: Section) -> None:
 
 def _write(path: Path, found: list[Section]) -> None:
     """Put the table between the markers of a page; the page is replaced as a whole."""
-    from planaris.budget import processors
+    from planaris.machine import processors
     from planaris.report.marked import insert_between
     from planaris.report.page import write_page
 

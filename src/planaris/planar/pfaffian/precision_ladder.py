@@ -23,7 +23,7 @@ from planaris.planar.pfaffian.capped_moats import (
     SAMPLE_CAPS,
     capped,
 )
-from planaris.planar.pfaffian.entries import LARGEST_WIDE, Entries
+from planaris.planar.pfaffian.entries import CALM_COUPLING, LARGEST_WIDE, Entries
 from planaris.typing import BoolArray, FloatArray, Int8Array
 
 if TYPE_CHECKING:
@@ -67,10 +67,15 @@ def attempts(
     largest = np.abs(couplings).max(initial=0.0)
     if largest >= LARGEST_WIDE:
         return
-    if largest <= WEAK_COUPLING:
+    by_flips = flips and CALM_COUPLING < largest <= MODERATE_COUPLING and not evaluator.in_batches
+    if by_flips and (models := evaluator.models) is not None:
+        # A low state will do, and no pivot is below its join; without a gauge the elimination
+        # that checks the first one would refuse most pivots.
+        yield flipped_entries(evaluator, models, couplings, budget), False
+    elif largest <= WEAK_COUPLING:
         yield _entries(evaluator, couplings, np.ones(evaluator.num_spins, dtype=np.int8)), False
     if not evaluator.genus:
-        yield from _plane_attempts(evaluator, couplings, budget, for_samples, flips)
+        yield from _plane_attempts(evaluator, couplings, budget, for_samples)
         return
     spins, _ = gauge_spins(evaluator.embedding, couplings, budget=budget)
     entries = _entries(evaluator, couplings, spins)
@@ -88,19 +93,13 @@ def _plane_attempts(
     couplings: FloatArray,
     budget: Budget,
     for_samples: bool,
-    flips: bool,
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield the attempts relative to low states of a plane model."""
-    models = evaluator.models
-    moderate = WEAK_COUPLING < np.abs(couplings).max(initial=0.0) <= MODERATE_COUPLING
-    if flips and moderate and models is not None and not evaluator.in_batches:
-        # Large plane models: a low state will do, and no pivot is below its join.
-        yield flipped_entries(evaluator, models, couplings, budget), False
     spins, unsatisfied = gauge_spins(evaluator.embedding, couplings, budget=budget)
     faces, packing = evaluator.embedding.dual_edges, unsatisfied.certificate
     bare = replace(_entries(evaluator, couplings, spins), packing=packing)
     budget.check()
-    if moderate:
+    if WEAK_COUPLING < np.abs(couplings).max(initial=0.0) <= MODERATE_COUPLING:
         yield bare, False
     by_moats = _by_moats(evaluator, unsatisfied)
     entries = by_moats(bare, packing.values)

@@ -1,4 +1,4 @@
-"""The route of Schraudolph and Kamenetsky (2008), step by step as published.
+"""The method of Schraudolph and Kamenetsky (2008), as published.
 
 Slow and plain: a second opinion on the solvers of :mod:`planaris.planar`, and the subject of the
 ring experiment. Ground states by perfect matching of the expanded dual, log Z and marginals by

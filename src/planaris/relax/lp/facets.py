@@ -10,6 +10,9 @@ from planaris.typing import Array, FloatArray, IntArray
 Rows = tuple[Array, Array, FloatArray, FloatArray]
 """Offsets, columns, values and left sides of rows ``values @ x >= side``."""
 
+MOST_ROWS = 10
+"""Eigenvectors that make rows, those of the most negative eigenvalues."""
+
 
 def wheel_rows(cuts: WheelCuts) -> Rows:
     """Return wheels as rows: -Σ_{not flipped} x + Σ_{flipped} x >= #flipped - 2 |rim|."""
@@ -19,7 +22,7 @@ def wheel_rows(cuts: WheelCuts) -> Rows:
     return cuts.offsets, cuts.edges, values, count - 2.0 * cuts.rim
 
 
-def psd_rows(num_spins: int, edges: IntArray, x: FloatArray, *, count: int = 10) -> Rows:
+def psd_rows(num_spins: int, edges: IntArray, x: FloatArray) -> Rows:
     """Return rows that cut off x if its moment matrix has negative eigenvalues.
 
     The graph must be complete. For an eigenvector v, every cut satisfies
@@ -29,7 +32,7 @@ def psd_rows(num_spins: int, edges: IntArray, x: FloatArray, *, count: int = 10)
     u, v = edges[:, 0], edges[:, 1]
     matrix[u, v] = matrix[v, u] = 1.0 - 2.0 * x
     values, vectors = np.linalg.eigh(matrix)
-    low = np.flatnonzero(values < -1e-4)[:count]
+    low = np.flatnonzero(values < -1e-4)[:MOST_ROWS]
     # Scaled so that rows have entries near one.
     chosen = vectors[:, low] * np.sqrt(num_spins)
     coefficients = -4.0 * chosen[u] * chosen[v]

@@ -101,7 +101,7 @@ def local_lp(
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """What HiGHS found: columns, a safe bound and what proves it; ``finish`` is for the rest."""
+    """Columns, a safe bound and its proof; ``finish`` is the budget for the rest of the call."""
 
     status: str
     x: FloatArray

@@ -26,6 +26,8 @@ WORTHWHILE = 1e-3
 """Share of the gap that a round of tightening has to close."""
 PATIENCE = 3
 """Rounds in a row that may close less."""
+SWEEPS = 30
+"""Sweeps between two looks at whether the bound stalls."""
 
 
 class MessageSolver:
@@ -98,15 +100,15 @@ class MessageSolver:
             return max(bound, self.bound(self.budget))
         return bound
 
-    def ascend(self, bound: float, *, rounds: int = 30, patience: int = 1) -> float:
+    def ascend(self, bound: float) -> float:
         """Sweep until the bound stalls, relative to what is missing."""
         stalled = 0
         while not self.closed(bound) and not self.budget.expired():
             gap = min(self.energy - bound, self.scale) if np.isfinite(bound) else self.scale
-            new = max(bound, self.sweep(rounds, 1e-4 * gap / rounds))
+            new = max(bound, self.sweep(SWEEPS, 1e-4 * gap / SWEEPS))
             stalled = stalled + 1 if new - bound <= 0.01 * gap else 0
             bound = new
-            if stalled > patience:
+            if stalled > 1:
                 break
         return bound
 

@@ -67,7 +67,7 @@ def denoise(
     time_limit: Limit = 60.0,
     as_json: Json = False,
 ) -> None:
-    """Clean a binary image: the labels that fit its pixels and their neighbours best.
+    """Denoise a binary image: find the labels that fit its pixels and their neighbours best.
 
     Photographs in colour are refused unless --threshold says what is white.
     """
