@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/scaled.hpp"
 #include "base/team.hpp"
@@ -397,11 +398,20 @@ class Batch {
       size += std::fabs(order.scale[leg] - used[leg / 2]) / 2;
     }
     for (const double g : used) size += std::fabs(g);
+    const LegNumbers plain(used, order, false), shaken(used, order, true);
+    const KasteleynEntries entries = plain.entries(plane_, order, clusters);
+    LogPfaffian first, second;
+    Control quiet;
     double residual = 0.0;
-    const LogPfaffian first = eliminate_in_order(k, used, order, clusters, false, residual);
-    if (!is_sound(first)) return;
-    const LogPfaffian second = eliminate_in_order(k, used, order, clusters, true, residual);
-    if (!is_sound(second) || second.sign != first.sign) return;
+    if (options_.marginals) {
+      first = eliminate_with_marginals(k, entries, residual);
+      if (!is_sound(first)) return;
+      second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+    } else {
+      std::tie(first, second) =
+          eliminate_at_once(plane_.tree, entries, shaken.entries(plane_, order, clusters), quiet);
+    }
+    if (!is_sound(first) || !is_sound(second) || second.sign != first.sign) return;
     const double error = std::fabs(second.log_magnitude - first.log_magnitude) +
                          kEpsilon * static_cast<double>(used.size());
     accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + cap_error, residual);
@@ -412,26 +422,31 @@ class Batch {
            std::isfinite(found.log_magnitude);
   }
 
-  LogPfaffian eliminate_in_order(int64_t k, std::span<const double> gauged, const MoatOrder& order,
-                                 const MoatClusters* clusters, bool shaken, double& residual) {
-    const size_t legs = 2 * gauged.size();
-    std::vector<double> face(legs), join(legs);
-    for (size_t leg = 0; leg < legs; ++leg) {
-      join[leg] = order.scale[leg] + (shaken ? leg_shift(leg) : 0.0);
-      face[leg] = join[leg] - gauged[leg / 2];
+  // Logarithms of what legs bring to entries; shaken: of rows that are scaled at random.
+  struct LegNumbers {
+    std::vector<double> face, join;
+
+    LegNumbers(std::span<const double> gauged, const MoatOrder& order, bool shaken)
+        : face(2 * gauged.size()), join(face.size()) {
+      for (size_t leg = 0; leg < face.size(); ++leg) {
+        join[leg] = order.scale[leg] + (shaken ? leg_shift(leg) : 0.0);
+        face[leg] = join[leg] - gauged[leg / 2];
+      }
     }
-    const KasteleynEntries entries{face,           join,       plane_.signs,
-                                   order.earliest, order.rank, clusters};
+    KasteleynEntries entries(const PlaneGraph& plane, const MoatOrder& order, const MoatClusters* clusters) const {
+      return {face, join, plane.signs, order.earliest, order.rank, clusters};
+    }
+  };
+
+  LogPfaffian eliminate_with_marginals(int64_t k, const KasteleynEntries& entries, double& residual) {
     Control quiet;
     Factors<double> factors;
-    const bool marginals = options_.marginals && !shaken;
-    const LogPfaffian found =
-        eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet, marginals ? &factors : nullptr);
-    if (!marginals || !is_sound(found)) return found;
+    const LogPfaffian found = eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet, &factors);
+    if (!is_sound(found)) return found;
     const UncutProbabilities p = uncut_probabilities(plane_.tree, entries, factors, 1, quiet);
     double largest = 0.0;
-    for (const auto* logarithms : {&face, &join}) {
-      for (const double x : *logarithms) largest = std::max(largest, std::fabs(x));
+    for (const auto& logarithms : {entries.face, entries.join}) {
+      for (const double x : logarithms) largest = std::max(largest, std::fabs(x));
     }
     residual = p.residual + kEpsilon * largest;
     for (int64_t e = 0; e < m_; ++e) {

@@ -119,8 +119,8 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
   const int64_t multiplications = int64_t(rows) * columns * depth;
   if (multiplications < kSmall) return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
   const ProductTile tile = chosen_tile();
-  packing.rows.resize(size_t(round_up(rows, tile.rows)) * depth);
-  packing.columns.resize(size_t(round_up(columns, kTileColumns)) * depth);
+  grow(packing.rows, size_t(round_up(rows, tile.rows)) * depth);
+  grow(packing.columns, size_t(round_up(columns, kTileColumns)) * depth);
   pack(rows, depth, x, 1, ldx, tile.rows, packing.rows.data());
   pack(columns, depth, y, 1, ldy, kTileColumns, packing.columns.data());
   const auto strip = [&](int j_begin, int j_end) {
@@ -181,12 +181,12 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
   constexpr int kRows = 96;
   for (int t0 = 0; t0 < depth; t0 += kDepth) {
     const int deep = std::min(kDepth, depth - t0);
-    packing.columns.resize(size_t(round_up(columns, kTileColumns)) * deep);
+    grow(packing.columns, size_t(round_up(columns, kTileColumns)) * deep);
     pack(columns, deep, b + t0 * row_b, column_b, row_b, kTileColumns, packing.columns.data());
     const auto block = [&](int k) {
       const int i0 = k * kRows, high = std::min(kRows, rows - i0);
       static thread_local std::vector<double> packed;
-      packed.resize(size_t(round_up(high, tile.rows)) * deep);
+      grow(packed, size_t(round_up(high, tile.rows)) * deep);
       pack(high, deep, a + i0 * row_a + t0 * column_a, row_a, column_a, tile.rows, packed.data());
       for (int j = 0; j < columns; j += kTileColumns) {
         const double* right = packing.columns.data() + size_t(j) * deep;

@@ -10,6 +10,12 @@ namespace planaris {
 // Runs body(0) … body(count - 1), perhaps on several threads; returns when all are done.
 using ParallelFor = std::function<void(int count, const std::function<void(int)>& body)>;
 
+// Makes room for so many numbers in a buffer. Those that are there stay: none is cleared twice.
+template <class T>
+void grow(std::vector<T>& buffer, size_t count) {
+  if (buffer.size() < count) buffer.resize(count);
+}
+
 // Buffers that one thread reuses from call to call.
 struct Packing {
   std::vector<double> rows, columns;
