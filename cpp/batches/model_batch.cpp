@@ -26,7 +26,7 @@ static_assert(2 * std::max(kLimits.first_draws, kLimits.draws - kLimits.first_dr
 constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
 constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
-constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
+constexpr double kCold = 1.4e5, kTooCold = 1.1e6;  // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
 constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents: exact to rounding
@@ -145,9 +145,10 @@ class Batch {
   }
 
   // Whether the order of the tree will hardly do, and that of the packing is at hand: measured on square
-  // lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling.
+  // lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling. Without the range of lanes
+  // that order takes longer, so more is tried: of models at eight times as much a tenth come out.
   bool is_cold(int64_t k) const {
-    return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
+    return mean(k) * mean(k) * static_cast<double>(m_) > (has_range(k) ? kCold : kTooCold);
   }
 
   bool is_tied(int64_t k) const { return sizes_[k].is_tied(); }
@@ -373,21 +374,27 @@ class Batch {
     if (gauges_[k].spins.empty() && plane_.num_vertices() > 0) {
       finder(worker).find_gauge(row(k), gauges_[k]);
     }
-    const size_t edges = plane_.signs.size();
-    const auto [gauged, order] =
-        order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack);
-    double pivots = 2 * order.deepest;
-    for (size_t e = 0; e < edges; ++e) {
-      pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
-    }
-    if (2 * order.deepest + pivots < kLargestLogarithm) {
-      eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
-    } else if (largest(k) < kLargestCapped) {
+    // With deeper sets, entries divided by a pivot leave the range of doubles in any case.
+    if (4 * deepest_by_gauge(gauges_[k]) < kLargestLogarithm && run_in_range(k)) return;
+    if (largest(k) < kLargestCapped) {
       const CappedOrder found = capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k),
                                                       kMoatSlack, kClusteredCap);
       eliminate_twice(k, found.gauged, found.capped, found.clustered.order,
                       &found.clustered.clusters, found.error);
     }
+  }
+
+  // Eliminates in plain doubles where these have the range for it; returns whether they have.
+  bool run_in_range(int64_t k) {
+    const auto [gauged, order] =
+        order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack);
+    double pivots = 2 * order.deepest;
+    for (size_t e = 0; e < plane_.signs.size(); ++e) {
+      pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
+    }
+    if (2 * order.deepest + pivots >= kLargestLogarithm) return false;
+    eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
+    return true;
   }
 
   // `gauged` are the couplings of the model, `used` those that it is replaced by.

@@ -60,6 +60,13 @@ PLANARIS_INLINE void sum_products(int rows, int columns, int depth, const T* x, 
   for (int j = 0; j < columns; ++j) {
     T* target = c + j * ldc;
     int t = 0;
+    for (; t + 3 < depth; t += 4) {  // the same sums as two by two
+      const T y0 = y[j + t * ldy], y1 = y[j + (t + 1) * ldy], y2 = y[j + (t + 2) * ldy], y3 = y[j + (t + 3) * ldy];
+      const T *x0 = x + t * ldx, *x1 = x0 + ldx, *x2 = x1 + ldx, *x3 = x2 + ldx;
+      for (int i = j + 1; i < rows; ++i) {
+        target[i] = (target[i] + (x0[i] * y0 + x1[i] * y1)) + (x2[i] * y2 + x3[i] * y3);
+      }
+    }
     for (; t + 1 < depth; t += 2) {
       const T y0 = y[j + t * ldy], y1 = y[j + (t + 1) * ldy];
       const T *x0 = x + t * ldx, *x1 = x + (t + 1) * ldx;
@@ -150,10 +157,18 @@ PLANARIS_CLONES void small_multiply_add(int rows, int columns, int depth, double
                                         int64_t column_a, const double* b, int64_t row_b,
                                         int64_t column_b, double* c, int64_t ldc) {
   for (int j = 0; j < columns; ++j) {
-    for (int t = 0; t < depth; ++t) {
-      const double factor = alpha * b[t * row_b + j * column_b];
+    double* to = c + j * ldc;
+    const auto factor = [&](int t) { return alpha * b[t * row_b + j * column_b]; };
+    int t = 0;
+    for (; t + 3 < depth; t += 4) {  // the sums are those of one product after the other
+      const double f0 = factor(t), f1 = factor(t + 1), f2 = factor(t + 2), f3 = factor(t + 3);
+      const double *a0 = a + t * column_a, *a1 = a0 + column_a, *a2 = a1 + column_a, *a3 = a2 + column_a;
+      for (int i = 0; i < rows; ++i) to[i] = (((to[i] + a0[i] * f0) + a1[i] * f1) + a2[i] * f2) + a3[i] * f3;
+    }
+    for (; t < depth; ++t) {
+      const double f = factor(t);
       const double* from = a + t * column_a;
-      for (int i = 0; i < rows; ++i) c[i + j * ldc] += from[i] * factor;
+      for (int i = 0; i < rows; ++i) to[i] += from[i] * f;
     }
   }
 }

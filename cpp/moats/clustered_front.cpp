@@ -2,7 +2,13 @@
 
 #include <algorithm>
 
+#include "base/simd.hpp"
+
 namespace planaris {
+
+PLANARIS_CLONES void multiply(int count, double factor, const double* x, double* to) {
+  for (int i = 0; i < count; ++i) to[i] = x[i] * factor;
+}
 
 void sort_pairs(std::vector<ClusteredPair>& pairs, std::span<const LegPlace> places,
                 const MoatClusters& clusters) {

@@ -31,6 +31,9 @@ struct ClusteredPair {
   int32_t rank = 0, set = -1, cluster = 0;  // once both rows have climbed as far as their edge leaves sets
 };
 
+// to = factor x
+void multiply(int count, double factor, const double* x, double* to);
+
 // Brings pairs in the order in which they are eliminated.
 void sort_pairs(std::vector<ClusteredPair>& pairs, std::span<const LegPlace> places,
                 const MoatClusters& clusters);
@@ -188,13 +191,9 @@ class ClusteredFront {
     grow(buffers_.far_left, size);
     grow(buffers_.far_kept, size);
     for (int k = 0; k < end - begin; ++k) {
-      const double *left = column(begin + k), *right = kept(k);
-      double *to_left = buffers_.far_left.data() + size_t(k) * n_,
-             *to_right = buffers_.far_kept.data() + size_t(k) * n_;
-      for (int i = end; i < n_; ++i) {
-        to_left[i] = left[i] * kFactor;
-        to_right[i] = right[i] * kFactor;
-      }
+      const size_t from = size_t(k) * n_ + end;
+      multiply(n_ - end, kFactor, column(begin + k) + end, buffers_.far_left.data() + from);
+      multiply(n_ - end, kFactor, kept(k) + end, buffers_.far_kept.data() + from);
     }
   }
 

@@ -7,9 +7,8 @@
 
 namespace planaris {
 
-LegPlace MoatClusters::in_set(int32_t leg, int32_t set) const {
+LegPlace MoatClusters::climbed(int32_t leg, int32_t set) const {
   const int32_t from = belongs_[leg];
-  if (set == from) return {set, cluster(set), 0};
   const double climbed = depth(from) - depth(set), rest_change = rest(set) - rest(from);
   // Climbing makes rows larger: what is rounded is not negative.
   return {set, cluster(set),

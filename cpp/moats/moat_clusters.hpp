@@ -56,7 +56,9 @@ class MoatClusters {
     return set;
   }
   // Of a leg that has climbed into a set around it.
-  LegPlace in_set(int32_t leg, int32_t set) const;
+  LegPlace in_set(int32_t leg, int32_t set) const {
+    return set == belongs_[leg] ? LegPlace{set, cluster(set), 0} : climbed(leg, set);
+  }
   // The smallest set around two sets.
   int32_t around(int32_t a, int32_t b) const {
     while (a != b) {
@@ -90,6 +92,8 @@ class MoatClusters {
 
  private:
   friend class ClusterBuilder;
+
+  LegPlace climbed(int32_t leg, int32_t set) const;
 
   int32_t nodes_ = 0;
   std::vector<int32_t> belongs_;  // by leg: the innermost set that it belongs to

@@ -384,22 +384,23 @@ class Elimination {
       w.rows[k] = p < s.own ? p : p + s.delayed;
     }
     for (int32_t k = 0; k < rows; ++k) w.map[k] = w.at[w.rows[k]];
-    int32_t rising = rows;  // from here on, rows keep their order
-    while (rising > 1 && w.map[rising - 2] < w.map[rising - 1]) --rising;
-    rising = std::max(rising - 1, 0);
     const T* from = c.entries;
-    for (int k = 0; k < matrices_; ++k) from = add_entries(from, w.map, rising, matrix(w, s, k), s.rows);
+    for (int k = 0; k < matrices_; ++k) from = add_entries(from, w.map, matrix(w, s, k), s.rows);
     if (entries_.clusters) move_rows(w, child, s);
   }
 
-  static const T* add_entries(const T* from, const std::vector<int32_t>& map, int32_t rising, T* matrix,
-                              int32_t step) {
+  static const T* add_entries(const T* from, const std::vector<int32_t>& map, T* matrix, int32_t step) {
     const auto rows = static_cast<int32_t>(map.size());
+    int32_t rising = std::max(rows - 1, 0);  // from here on, rows keep their order
+    while (rising > 0 && map[rising - 1] < map[rising]) --rising;
+    int32_t after = rising;  // from here on, they come after all those before
+    const int32_t last = rising == 0 ? -1 : *std::max_element(map.begin(), map.begin() + rising);
+    while (after < rows && map[after] < last) ++after;
     for (int32_t j = 0; j < rows; ++j) {
       const int32_t to_j = map[j];
       T* column = matrix + size_t(to_j) * step;
       int32_t i = j + 1;
-      for (; i < std::min(rising, rows) || (j < rising && i < rows); ++i, ++from) {
+      for (; j < rising && i < after; ++i, ++from) {
         const int32_t to_i = map[i];
         if (to_i > to_j) {
           column[to_i] = *from;
