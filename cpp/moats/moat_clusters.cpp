@@ -43,6 +43,12 @@ class ClusterBuilder {
     }
   }
 
+  double deepest() const {
+    double most = 0.0;
+    for (const double depth : made_.depth_) most = std::max(most, depth);
+    return most;
+  }
+
   MoatClusters run(std::span<const double> gauged, std::span<const int32_t> unsatisfied,
                    std::vector<double>& scale) {
     const auto edges = static_cast<int32_t>(gauged.size());
@@ -93,8 +99,12 @@ ClusteredOrder clustered_moat_order(const MoatPlaces& places, const Moats& moats
                                     std::span<const double> gauged,
                                     std::span<const int32_t> unsatisfied, double slack) {
   ClusteredOrder found;
-  found.order = moat_order(places, moats, gauged, unsatisfied, slack);
-  found.clusters = ClusterBuilder(places, moats).run(gauged, unsatisfied, found.order.scale);
+  MoatWaits waits;
+  moat_waits(places, moats, gauged.size(), unsatisfied, slack, waits);
+  ClusterBuilder builder(places, moats);
+  found.order = {std::vector<double>(2 * gauged.size()), std::move(waits.earliest), std::move(waits.rank),
+                 builder.deepest()};
+  found.clusters = builder.run(gauged, unsatisfied, found.order.scale);
   return found;
 }
 

@@ -402,11 +402,8 @@ class Elimination {
       int32_t i = j + 1;
       for (; j < rising && i < after; ++i, ++from) {
         const int32_t to_i = map[i];
-        if (to_i > to_j) {
-          column[to_i] = *from;
-        } else {
-          matrix[size_t(to_i) * step + to_j] = -*from;
-        }
+        const bool below = to_i > to_j;
+        (below ? column + to_i : matrix + size_t(to_i) * step + to_j)[0] = below ? *from : -*from;
       }
       for (; i < rows; ++i) column[map[i]] = *from++;
     }
