@@ -106,6 +106,16 @@ const ProductTile& chosen_tile() {
   return chosen;
 }
 
+bool is_small_product(int rows, int columns, int depth) {
+  return int64_t(rows) * columns * depth < 4 * kSmall;
+}
+
+void add_small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx, const double* y,
+                       int64_t ldy, double* c, int64_t ldc) {
+  static const auto chosen = PLANARIS_CHOOSE(small_product);
+  chosen(rows, columns, depth, lower, x, ldx, y, ldy, c, ldc);
+}
+
 Roundings rank_update_roundings(int rows, int columns, int depth) {
   if (columns <= 0 || depth <= 0) return {};
   // Plain: two products are added, then their sum to C. Packed: products are summed from zero.

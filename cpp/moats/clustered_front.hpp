@@ -40,7 +40,7 @@ void sort_pairs(std::vector<ClusteredPair>& pairs, std::span<const LegPlace> pla
 
 class ClusteredFront {
  public:
-  // The matrices, one or two (else null), have rows × rows numbers, of which the strict lower triangle counts; their
+  // The matrices, one or two (else null), have rows × rows numbers and kSmallSlack after them, of which the strict lower triangle counts; their
   // rows stand as `order` says: pairs as sorted, then the others, clusters side by side. Legs and places by row
   // before that.
   ClusteredFront(std::array<double*, 2> matrices, int rows, std::span<const int32_t> order,
@@ -55,7 +55,7 @@ class ClusteredFront {
     const int count = static_cast<int>(pairs.size());
     measure(pairs);
     buffers_.exponents.resize(count);
-    grow(buffers_.kept, size_t(n_) * 2 * kPanel);
+    grow(buffers_.kept, size_t(n_) * 2 * kPanel + kSmallSlack);
     buffers_.panels.clear();
     for (int first = 0; first < count;) {
       climb(2 * first, pairs[first]);
@@ -187,7 +187,7 @@ class ClusteredFront {
 
   void scale_far(int begin, int end) {
     constexpr double kFactor = MoatClusters::kHalfFar;
-    const size_t size = size_t(n_) * (end - begin);
+    const size_t size = size_t(n_) * (end - begin) + kSmallSlack;
     grow(buffers_.far_left, size);
     grow(buffers_.far_kept, size);
     for (int k = 0; k < end - begin; ++k) {
@@ -198,7 +198,9 @@ class ClusteredFront {
   }
 
   void update_block(int j0, int j1, int i0, int i1, int depth, const double* x, const double* y) {
-    if (i0 == j0) {
+    if (is_small_product(i1 - i0, j1 - j0, depth)) {
+      add_small_product(i1 - i0, j1 - j0, depth, i0 == j0, x + i0, n_, y + j0, n_, column(j0) + i0, n_);
+    } else if (i0 == j0) {
       rank_update_lower(i1 - j0, j1 - j0, depth, x + j0, n_, y + j0, n_, column(j0) + j0, n_,
                         packing_, parallel_);
     } else {

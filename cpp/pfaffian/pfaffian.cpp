@@ -321,7 +321,7 @@ class Elimination {
 
   // Only lower triangles count.
   void clear_matrix(Worker& w, const Shape& s) {
-    grow(w.matrix, size_t(s.rows) * s.rows * matrices_);
+    grow(w.matrix, size_t(s.rows) * s.rows * matrices_ + kSmallSlack);
     for (int k = 0; k < matrices_; ++k) {
       T* column = matrix(w, s, k);
       for (int32_t j = 0; j < s.rows; ++j, column += s.rows) std::fill(column + j + 1, column + s.rows, T(0.0));
