@@ -40,9 +40,9 @@ void sort_pairs(std::vector<ClusteredPair>& pairs, std::span<const LegPlace> pla
 
 class ClusteredFront {
  public:
-  // The matrices, one or two (else null), have rows × rows numbers and kSmallSlack after them, of which the strict lower triangle counts; their
-  // rows stand as `order` says: pairs as sorted, then the others, clusters side by side. Legs and places by row
-  // before that.
+  // The matrices, one or two (else null), have rows × rows numbers, of which the strict lower triangle counts, and
+  // kSmallSlack after them. Their rows stand as `order` says: pairs as sorted, then the others, clusters side by side.
+  // Legs and places by row before that.
   ClusteredFront(std::array<double*, 2> matrices, int rows, std::span<const int32_t> order,
                  std::span<const int32_t> legs, std::span<LegPlace> places, const MoatClusters& clusters,
                  ClusteredBuffers& buffers, Packing& packing, const ParallelFor& parallel)
