@@ -141,6 +141,16 @@ FacePieces::FacePieces(const PlaneGraph& plane)
   }
 }
 
+double deepest_by_gauge(const GaugeState& gauge) {
+  std::vector<double> around = moat_values(gauge.tjoin);
+  double deepest = 0.0;
+  for (size_t k = 0; k < around.size(); ++k) {  // parents come first
+    if (const int32_t parent = gauge.tjoin.parent[k]; parent >= 0) around[k] += around[parent];
+    deepest = std::max(deepest, around[k]);
+  }
+  return deepest;
+}
+
 GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                            const MoatPlaces& places, const GaugeState& gauge,
                            std::span<const double> couplings, double slack) {

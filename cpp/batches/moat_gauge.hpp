@@ -24,6 +24,8 @@ struct GaugedOrder {
   MoatOrder order;
 };
 
+// The largest sum of the values of sets around a face.
+double deepest_by_gauge(const GaugeState& gauge);
 GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
                            const MoatPlaces& places, const GaugeState& gauge,
                            std::span<const double> couplings, double slack);

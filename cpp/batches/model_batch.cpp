@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/scaled.hpp"
 #include "base/team.hpp"
@@ -25,7 +26,7 @@ static_assert(2 * std::max(kLimits.first_draws, kLimits.draws - kLimits.first_dr
 constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
 constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
-constexpr double kCold = 1.4e5;         // edges times c²: see Batch::is_cold
+constexpr double kCold = 1.4e5, kTooCold = 1.1e6;  // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
 constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents: exact to rounding
@@ -144,9 +145,10 @@ class Batch {
   }
 
   // Whether the order of the tree will hardly do, and that of the packing is at hand: measured on square
-  // lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling.
+  // lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling. Without the range of lanes
+  // that order takes longer, so more is tried: of models at eight times as much a tenth come out.
   bool is_cold(int64_t k) const {
-    return has_range(k) && mean(k) * mean(k) * static_cast<double>(m_) > kCold;
+    return mean(k) * mean(k) * static_cast<double>(m_) > (has_range(k) ? kCold : kTooCold);
   }
 
   bool is_tied(int64_t k) const { return sizes_[k].is_tied(); }
@@ -372,21 +374,27 @@ class Batch {
     if (gauges_[k].spins.empty() && plane_.num_vertices() > 0) {
       finder(worker).find_gauge(row(k), gauges_[k]);
     }
-    const size_t edges = plane_.signs.size();
-    const auto [gauged, order] =
-        order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack);
-    double pivots = 2 * order.deepest;
-    for (size_t e = 0; e < edges; ++e) {
-      pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
-    }
-    if (2 * order.deepest + pivots < kLargestLogarithm) {
-      eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
-    } else if (largest(k) < kLargestCapped) {
+    // With deeper sets, entries divided by a pivot leave the range of doubles in any case.
+    if (4 * deepest_by_gauge(gauges_[k]) < kLargestLogarithm && run_in_range(k)) return;
+    if (largest(k) < kLargestCapped) {
       const CappedOrder found = capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k),
                                                       kMoatSlack, kClusteredCap);
       eliminate_twice(k, found.gauged, found.capped, found.clustered.order,
                       &found.clustered.clusters, found.error);
     }
+  }
+
+  // Eliminates in plain doubles where these have the range for it; returns whether they have.
+  bool run_in_range(int64_t k) {
+    const auto [gauged, order] =
+        order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack);
+    double pivots = 2 * order.deepest;
+    for (size_t e = 0; e < plane_.signs.size(); ++e) {
+      pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
+    }
+    if (2 * order.deepest + pivots >= kLargestLogarithm) return false;
+    eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
+    return true;
   }
 
   // `gauged` are the couplings of the model, `used` those that it is replaced by.
@@ -397,11 +405,20 @@ class Batch {
       size += std::fabs(order.scale[leg] - used[leg / 2]) / 2;
     }
     for (const double g : used) size += std::fabs(g);
+    const LegNumbers plain(used, order, false), shaken(used, order, true);
+    const KasteleynEntries entries = plain.entries(plane_, order, clusters);
+    LogPfaffian first, second;
+    Control quiet;
     double residual = 0.0;
-    const LogPfaffian first = eliminate_in_order(k, used, order, clusters, false, residual);
-    if (!is_sound(first)) return;
-    const LogPfaffian second = eliminate_in_order(k, used, order, clusters, true, residual);
-    if (!is_sound(second) || second.sign != first.sign) return;
+    if (options_.marginals) {
+      first = eliminate_with_marginals(k, entries, residual);
+      if (!is_sound(first)) return;
+      second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+    } else {
+      std::tie(first, second) =
+          eliminate_at_once(plane_.tree, entries, shaken.entries(plane_, order, clusters), quiet);
+    }
+    if (!is_sound(first) || !is_sound(second) || second.sign != first.sign) return;
     const double error = std::fabs(second.log_magnitude - first.log_magnitude) +
                          kEpsilon * static_cast<double>(used.size());
     accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + cap_error, residual);
@@ -412,26 +429,31 @@ class Batch {
            std::isfinite(found.log_magnitude);
   }
 
-  LogPfaffian eliminate_in_order(int64_t k, std::span<const double> gauged, const MoatOrder& order,
-                                 const MoatClusters* clusters, bool shaken, double& residual) {
-    const size_t legs = 2 * gauged.size();
-    std::vector<double> face(legs), join(legs);
-    for (size_t leg = 0; leg < legs; ++leg) {
-      join[leg] = order.scale[leg] + (shaken ? leg_shift(leg) : 0.0);
-      face[leg] = join[leg] - gauged[leg / 2];
+  // Logarithms of what legs bring to entries; shaken: of rows that are scaled at random.
+  struct LegNumbers {
+    std::vector<double> face, join;
+
+    LegNumbers(std::span<const double> gauged, const MoatOrder& order, bool shaken)
+        : face(2 * gauged.size()), join(face.size()) {
+      for (size_t leg = 0; leg < face.size(); ++leg) {
+        join[leg] = order.scale[leg] + (shaken ? leg_shift(leg) : 0.0);
+        face[leg] = join[leg] - gauged[leg / 2];
+      }
     }
-    const KasteleynEntries entries{face,           join,       plane_.signs,
-                                   order.earliest, order.rank, clusters};
+    KasteleynEntries entries(const PlaneGraph& plane, const MoatOrder& order, const MoatClusters* clusters) const {
+      return {face, join, plane.signs, order.earliest, order.rank, clusters};
+    }
+  };
+
+  LogPfaffian eliminate_with_marginals(int64_t k, const KasteleynEntries& entries, double& residual) {
     Control quiet;
     Factors<double> factors;
-    const bool marginals = options_.marginals && !shaken;
-    const LogPfaffian found =
-        eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet, marginals ? &factors : nullptr);
-    if (!marginals || !is_sound(found)) return found;
+    const LogPfaffian found = eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet, &factors);
+    if (!is_sound(found)) return found;
     const UncutProbabilities p = uncut_probabilities(plane_.tree, entries, factors, 1, quiet);
     double largest = 0.0;
-    for (const auto* logarithms : {&face, &join}) {
-      for (const double x : *logarithms) largest = std::max(largest, std::fabs(x));
+    for (const auto& logarithms : {entries.face, entries.join}) {
+      for (const double x : logarithms) largest = std::max(largest, std::fabs(x));
     }
     residual = p.residual + kEpsilon * largest;
     for (int64_t e = 0; e < m_; ++e) {

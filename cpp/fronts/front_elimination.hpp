@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/double_double.hpp"
+#include "base/simd.hpp"
 #include "fronts/rank_update.hpp"
 
 namespace planaris {
@@ -22,6 +23,32 @@ namespace planaris {
 struct RowPair {
   int32_t first, second;
 };
+
+// One pivot d, entry (k, k + 1), of rows × rows numbers. `column`: k and k + 1 and those after them. With u, v the
+// entries below the pivot: keeps them, side by side, leaves L = [v, -u] / d, and adds L [u v]ᵀ to columns [k + 2, stop).
+template <class T>
+PLANARIS_INLINE void take_pair_by_rows(int rows, int k, int stop, T* column, T* keep, const T& d) {
+  const T inverse = T(1.0) / d;
+  T *u = column, *v = column + rows, *keep_u = keep, *keep_v = keep + rows;
+  for (int i = k + 2; i < rows; ++i) {
+    keep_u[i] = u[i];
+    keep_v[i] = v[i];
+    const T scaled = v[i] * inverse;
+    v[i] = -(u[i] * inverse);
+    u[i] = scaled;
+  }
+  for (int m = k + 2; m < stop; ++m) {
+    const T um = keep_u[m], vm = keep_v[m];
+    T* target = column + size_t(m - k) * rows;
+    for (int i = m + 1; i < rows; ++i) target[i] += u[i] * um + v[i] * vm;
+  }
+}
+template <class T>
+void take_pair(int rows, int k, int stop, T* column, T* keep, const T& d) {
+  take_pair_by_rows(rows, k, stop, column, keep, d);
+}
+template <>
+void take_pair(int rows, int k, int stop, double* column, double* keep, const double& d);
 
 template <class T>
 class FrontElimination {
@@ -32,7 +59,7 @@ class FrontElimination {
                    std::vector<T>& pivot_rows, const ParallelFor& parallel)
       : a_(a), n_(rows), c_(candidates), perm_(perm), packing_(packing), y_(pivot_rows),
         parallel_(parallel) {
-    y_.resize(size_t(n_) * std::min(kWindow, std::max(c_, 1)));
+    grow(y_, size_t(n_) * std::min(kWindow, std::max(c_, 1)));
   }
 
   // Returns how many rows were eliminated; they now come first. For the pair k, k + 1 the pivot
@@ -44,7 +71,7 @@ class FrontElimination {
     int done = eliminate_range(0, c_);
     const int rest = c_ - done;
     if (rest >= 2 && (last || rest <= kWholeSearch)) {
-      y_.resize(std::max(y_.size(), size_t(n_) * rest));
+      grow(y_, size_t(n_) * rest);
       const int got = eliminate_panel(done, c_, done);
       rank_update_lower(n_ - c_, n_ - c_, got, column(done) + c_, n_, y_.data() + c_, n_,
                         column(c_) + c_, n_, packing_, parallel_);
@@ -247,22 +274,9 @@ class FrontElimination {
   // gains L [u v]ᵀ. Columns [k + 2, stop) are updated here, u and v are kept for the others.
   void take_pivot(int k, int stop, int window) {
     const T d = -at(k + 1, k);
-    const T inverse = T(1.0) / d;
-    T *u = column(k), *v = column(k + 1);
-    T *keep_u = y_.data() + size_t(k - window) * n_, *keep_v = keep_u + n_;
-    for (int i = k + 2; i < n_; ++i) {
-      keep_u[i] = u[i];
-      keep_v[i] = v[i];
-      const T scaled = v[i] * inverse;
-      v[i] = -(u[i] * inverse);
-      u[i] = scaled;
-    }
+    T* keep = y_.data() + size_t(k - window) * n_;
+    take_pair(n_, k, stop, column(k), keep, d);
     at(k + 1, k) = d;
-    for (int m = k + 2; m < stop; ++m) {
-      const T um = keep_u[m], vm = keep_v[m];
-      T* target = column(m);
-      for (int i = m + 1; i < n_; ++i) target[i] += u[i] * um + v[i] * vm;
-    }
   }
 
   void swap_places(int p, int q) {

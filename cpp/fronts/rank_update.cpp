@@ -60,6 +60,13 @@ PLANARIS_INLINE void sum_products(int rows, int columns, int depth, const T* x, 
   for (int j = 0; j < columns; ++j) {
     T* target = c + j * ldc;
     int t = 0;
+    for (; t + 3 < depth; t += 4) {  // the same sums as two by two
+      const T y0 = y[j + t * ldy], y1 = y[j + (t + 1) * ldy], y2 = y[j + (t + 2) * ldy], y3 = y[j + (t + 3) * ldy];
+      const T *x0 = x + t * ldx, *x1 = x0 + ldx, *x2 = x1 + ldx, *x3 = x2 + ldx;
+      for (int i = j + 1; i < rows; ++i) {
+        target[i] = (target[i] + (x0[i] * y0 + x1[i] * y1)) + (x2[i] * y2 + x3[i] * y3);
+      }
+    }
     for (; t + 1 < depth; t += 2) {
       const T y0 = y[j + t * ldy], y1 = y[j + (t + 1) * ldy];
       const T *x0 = x + t * ldx, *x1 = x + (t + 1) * ldx;
@@ -99,6 +106,16 @@ const ProductTile& chosen_tile() {
   return chosen;
 }
 
+bool is_small_product(int rows, int columns, int depth) {
+  return int64_t(rows) * columns * depth < 4 * kSmall;
+}
+
+void add_small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx, const double* y,
+                       int64_t ldy, double* c, int64_t ldc) {
+  static const auto chosen = PLANARIS_CHOOSE(small_product);
+  chosen(rows, columns, depth, lower, x, ldx, y, ldy, c, ldc);
+}
+
 Roundings rank_update_roundings(int rows, int columns, int depth) {
   if (columns <= 0 || depth <= 0) return {};
   // Plain: two products are added, then their sum to C. Packed: products are summed from zero.
@@ -119,8 +136,8 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
   const int64_t multiplications = int64_t(rows) * columns * depth;
   if (multiplications < kSmall) return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
   const ProductTile tile = chosen_tile();
-  packing.rows.resize(size_t(round_up(rows, tile.rows)) * depth);
-  packing.columns.resize(size_t(round_up(columns, kTileColumns)) * depth);
+  grow(packing.rows, size_t(round_up(rows, tile.rows)) * depth);
+  grow(packing.columns, size_t(round_up(columns, kTileColumns)) * depth);
   pack(rows, depth, x, 1, ldx, tile.rows, packing.rows.data());
   pack(columns, depth, y, 1, ldy, kTileColumns, packing.columns.data());
   const auto strip = [&](int j_begin, int j_end) {
@@ -150,10 +167,18 @@ PLANARIS_CLONES void small_multiply_add(int rows, int columns, int depth, double
                                         int64_t column_a, const double* b, int64_t row_b,
                                         int64_t column_b, double* c, int64_t ldc) {
   for (int j = 0; j < columns; ++j) {
-    for (int t = 0; t < depth; ++t) {
-      const double factor = alpha * b[t * row_b + j * column_b];
+    double* to = c + j * ldc;
+    const auto factor = [&](int t) { return alpha * b[t * row_b + j * column_b]; };
+    int t = 0;
+    for (; t + 3 < depth; t += 4) {  // the sums are those of one product after the other
+      const double f0 = factor(t), f1 = factor(t + 1), f2 = factor(t + 2), f3 = factor(t + 3);
+      const double *a0 = a + t * column_a, *a1 = a0 + column_a, *a2 = a1 + column_a, *a3 = a2 + column_a;
+      for (int i = 0; i < rows; ++i) to[i] = (((to[i] + a0[i] * f0) + a1[i] * f1) + a2[i] * f2) + a3[i] * f3;
+    }
+    for (; t < depth; ++t) {
+      const double f = factor(t);
       const double* from = a + t * column_a;
-      for (int i = 0; i < rows; ++i) c[i + j * ldc] += from[i] * factor;
+      for (int i = 0; i < rows; ++i) to[i] += from[i] * f;
     }
   }
 }
@@ -181,12 +206,12 @@ void multiply_add(int rows, int columns, int depth, double alpha, const double* 
   constexpr int kRows = 96;
   for (int t0 = 0; t0 < depth; t0 += kDepth) {
     const int deep = std::min(kDepth, depth - t0);
-    packing.columns.resize(size_t(round_up(columns, kTileColumns)) * deep);
+    grow(packing.columns, size_t(round_up(columns, kTileColumns)) * deep);
     pack(columns, deep, b + t0 * row_b, column_b, row_b, kTileColumns, packing.columns.data());
     const auto block = [&](int k) {
       const int i0 = k * kRows, high = std::min(kRows, rows - i0);
       static thread_local std::vector<double> packed;
-      packed.resize(size_t(round_up(high, tile.rows)) * deep);
+      grow(packed, size_t(round_up(high, tile.rows)) * deep);
       pack(high, deep, a + i0 * row_a + t0 * column_a, row_a, column_a, tile.rows, packed.data());
       for (int j = 0; j < columns; j += kTileColumns) {
         const double* right = packing.columns.data() + size_t(j) * deep;

@@ -85,3 +85,37 @@ SIMD_TARGET void tile_split(int depth, int at_once, const double* rows, const do
     }
   }
 }
+
+// Adds the product of a few rows, those from `first` on, to one to four columns; see add_small_product.
+template <int Columns>
+SIMD_TARGET void small_columns(int first, int rows, int depth, const double* x, int64_t ldx, const double* y,
+                               int64_t ldy, double* c, int64_t ldc) {
+  for (int i = first; i < rows; i += kDoubles) {
+    DoubleVector sum[Columns] = {};
+    for (int t = 0; t < depth; ++t) {
+      const DoubleVector row = load(x + t * ldx + i);
+#pragma GCC unroll 4
+      for (int j = 0; j < Columns; ++j) sum[j] = fused(row, spread(y[t * ldy + j]), sum[j]);
+    }
+    const int live = rows - i < kDoubles ? rows - i : kDoubles;
+    for (int j = 0; j < Columns; ++j) {
+      double* to = c + j * ldc + i;
+      if (live == kDoubles) {
+        store(to, load(to) + sum[j]);
+      } else {
+        for (int k = 0; k < live; ++k) to[k] += sum[j][k];
+      }
+    }
+  }
+}
+
+SIMD_TARGET void small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx,
+                               const double* y, int64_t ldy, double* c, int64_t ldc) {
+  int j = 0;
+  for (; j + 3 < columns; j += 4) {
+    small_columns<4>(lower ? j + 1 : 0, rows, depth, x, ldx, y + j, ldy, c + j * ldc, ldc);
+  }
+  for (; j < columns; ++j) {
+    small_columns<1>(lower ? j + 1 : 0, rows, depth, x, ldx, y + j, ldy, c + j * ldc, ldc);
+  }
+}

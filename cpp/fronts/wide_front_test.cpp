@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/double_double.hpp"
+#include "fronts/rank_update.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -338,6 +339,31 @@ TEST_CASE("products of doubles are added below the diagonal, and nowhere else th
           size += std::fabs(product);
         }
         CHECK(std::fabs(c[j * c_step + i] - sum) <= 40 * 0x1p-53 * size);
+      }
+    }
+  }
+}
+
+TEST_CASE("small products are added where they count") {
+  std::mt19937_64 random(9);
+  for (const bool lower : {false, true}) {
+    for (const auto [rows, columns, depth] : {std::array{1, 1, 2}, std::array{5, 3, 2}, std::array{9, 9, 4},
+                                              std::array{16, 6, 1}, std::array{29, 13, 7}}) {
+      const int64_t step = rows + 2;
+      std::vector<double> x(step * depth + kSmallSlack), y(x.size()), before(step * columns);
+      std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+      for (auto* numbers : {&x, &y, &before}) {
+        for (double& number : *numbers) number = uniform(random);
+      }
+      std::vector<double> c = before;
+      const double* from_y = lower ? x.data() : y.data();
+      add_small_product(rows, columns, depth, lower, x.data(), step, from_y, step, c.data(), step);
+      for (int j = 0; j < columns; ++j) {
+        for (int i = 0; i < step; ++i) {
+          double sum = before[j * step + i];
+          for (int t = 0; t < depth && i < rows; ++t) sum += x[t * step + i] * from_y[t * step + j];
+          if (!lower || i > j) CHECK(std::fabs(c[j * step + i] - sum) <= 1e-14);
+        }
       }
     }
   }

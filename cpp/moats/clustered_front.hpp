@@ -1,11 +1,12 @@
 // Elimination of a front whose rows lie in several clusters of sets (moat_clusters.hpp), in order.
 //
-// Rows of a cluster stand side by side, so that every block of the matrix has one exponent and updates are
+// Rows of a cluster stand side by side, so that every block of a matrix has one exponent and updates are
 // products of blocks. A panel of pivots lies in one cluster; blocks that are two Q or more off the
 // path between their clusters get nothing of it.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -17,16 +18,11 @@
 
 namespace planaris {
 
-// With u, v the columns below a pivot: keeps them, and writes L = [v, -u] / d.
-void scale_pair(int count, double inverse, double* u, double* v, double* keep_u, double* keep_v);
-// target += u um + v vm
-void add_pair(int count, const double* u, const double* v, double um, double vm, double* target);
-
 struct ClusteredBuffers {
-  std::vector<double> matrix, kept, far_left, far_kept;
-  std::vector<int32_t> order, exponents;
+  std::vector<double> kept, far_left, far_kept;
+  std::vector<int32_t> exponents;
   std::vector<int32_t> panels;  // where each panel of pivots ended
-  std::vector<uint8_t> taken;
+  std::vector<int32_t> clusters, distances;  // that rows lie in, sorted; between two of them
 };
 
 // A pair of rows to be eliminated: those of rank zero may be taken in any order.
@@ -35,33 +31,31 @@ struct ClusteredPair {
   int32_t rank = 0, set = -1, cluster = 0;  // once both rows have climbed as far as their edge leaves sets
 };
 
+// to = factor x
+void multiply(int count, double factor, const double* x, double* to);
+
+// Brings pairs in the order in which they are eliminated.
+void sort_pairs(std::vector<ClusteredPair>& pairs, std::span<const LegPlace> places,
+                const MoatClusters& clusters);
+
 class ClusteredFront {
  public:
-  // `a` as in FrontElimination; legs and places by row.
-  ClusteredFront(double* a, int rows, std::span<const int32_t> legs, std::span<LegPlace> places,
-                 const MoatClusters& clusters, ClusteredBuffers& buffers, Packing& packing,
-                 const ParallelFor& parallel)
-      : a_(a), n_(rows), legs_(legs), places_(places), clusters_(clusters), buffers_(buffers),
-        packing_(packing), parallel_(parallel) {}
+  // The matrices, one or two (else null), have rows × rows numbers, of which the strict lower triangle counts, and
+  // kSmallSlack after them. Their rows stand as `order` says: pairs as sorted, then the others, clusters side by side.
+  // Legs and places by row before that.
+  ClusteredFront(std::array<double*, 2> matrices, int rows, std::span<const int32_t> order,
+                 std::span<const int32_t> legs, std::span<LegPlace> places, const MoatClusters& clusters,
+                 ClusteredBuffers& buffers, Packing& packing, const ParallelFor& parallel)
+      : matrices_(matrices), n_(rows), order_(order), legs_(legs), places_(places), clusters_(clusters),
+        buffers_(buffers), packing_(packing), parallel_(parallel) {}
 
-  // Eliminates these pairs; they then come first, as after FrontElimination, and the other rows follow as
-  // they were. Writes perm, and the exponents of the pivots and the ends of panels to `buffers`. With `keep`,
-  // the factor L is left below the pivots.
-  void run(std::vector<ClusteredPair>& pairs, int32_t* perm, bool keep) {
-    for (ClusteredPair& pair : pairs) {
-      pair.set = clusters_.around(places_[pair.rows.first].set, places_[pair.rows.second].set);
-      pair.cluster = clusters_.cluster(pair.set);
-    }
-    // A set lies in sets of its own cluster or of one of a lower level.
-    std::stable_sort(pairs.begin(), pairs.end(), [&](const ClusteredPair& a, const ClusteredPair& b) {
-      const int32_t level_a = clusters_.level(a.cluster), level_b = clusters_.level(b.cluster);
-      if ((a.rank > 0) != (b.rank > 0)) return b.rank > 0;
-      if (level_a != level_b) return level_a > level_b;
-      return a.cluster != b.cluster ? a.cluster < b.cluster : a.rank < b.rank;
-    });
-    gather(pairs);
+  // Eliminates these pairs, which leaves pivots and L as FrontElimination does. Writes the exponents of the pivots
+  // and the ends of panels to `buffers`.
+  void run(const std::vector<ClusteredPair>& pairs) {
     const int count = static_cast<int>(pairs.size());
+    measure(pairs);
     buffers_.exponents.resize(count);
+    grow(buffers_.kept, size_t(n_) * 2 * kPanel + kSmallSlack);
     buffers_.panels.clear();
     for (int first = 0; first < count;) {
       climb(2 * first, pairs[first]);
@@ -71,63 +65,45 @@ class ClusteredFront {
              at(2 * last).cluster == cluster && at(2 * last + 1).cluster == cluster) {
         ++last;
       }
-      eliminate_panel(2 * first, 2 * last);
-      update_rest(2 * first, 2 * last, cluster);
+      for (int k = first; k < last; ++k) buffers_.exponents[k] = clusters_.exponent(at(2 * k), at(2 * k + 1));
+      for (double* const matrix : matrices_) {
+        if (matrix == nullptr) continue;
+        a_ = matrix;
+        eliminate_panel(2 * first, 2 * last);
+        update_rest(2 * first, 2 * last, cluster);
+      }
       buffers_.panels.push_back(2 * last);
       first = last;
     }
-    scatter(count, perm, keep);
   }
 
-  int swaps() const { return swaps_; }
   bool failed() const { return failed_; }
 
  private:
   static constexpr int kPanel = 32;   // pairs
   static constexpr int kNarrow = 16;  // rows whose columns are updated pivot by pivot
 
-  LegPlace& at(int place) { return places_[buffers_.order[place]]; }
-  double* column(int j) { return buffers_.matrix.data() + size_t(j) * n_; }
+  LegPlace& at(int place) { return places_[order_[place]]; }
+  double* column(int j) { return a_ + size_t(j) * n_; }
 
-  double entry(int32_t row, int32_t other) const {
-    return row > other ? a_[size_t(other) * n_ + row] : -a_[size_t(row) * n_ + other];
-  }
-
-  void gather(const std::vector<ClusteredPair>& pairs) {
-    std::vector<int32_t>& order = buffers_.order;
-    order.clear();
-    buffers_.taken.assign(n_, 0);
-    for (const ClusteredPair& pair : pairs) {
-      for (const int32_t row : {pair.rows.first, pair.rows.second}) {
-        order.push_back(row);
-        buffers_.taken[row] = 1;
-      }
-    }
-    const auto eliminated = static_cast<std::ptrdiff_t>(order.size());
-    for (int32_t row = 0; row < n_; ++row) {
-      if (!buffers_.taken[row]) order.push_back(row);
-    }
-    swaps_ = parity(order);
-    std::stable_sort(order.begin() + eliminated, order.end(), [&](int32_t a, int32_t b) {
-      return places_[a].cluster < places_[b].cluster;
-    });
-    buffers_.matrix.resize(size_t(n_) * n_);
-    for (int j = 0; j < n_; ++j) {
-      double* to = column(j);
-      for (int i = j + 1; i < n_; ++i) to[i] = entry(order[i], order[j]);
+  // Lists the clusters that rows lie in, or climb into, and the distances between them.
+  void measure(const std::vector<ClusteredPair>& pairs) {
+    std::vector<int32_t>& all = buffers_.clusters;
+    all.clear();
+    const auto add = [&all](int32_t cluster) {
+      if (all.empty() || all.back() != cluster) all.push_back(cluster);
+    };
+    for (const ClusteredPair& pair : pairs) add(pair.cluster);
+    for (const LegPlace& place : places_) add(place.cluster);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    buffers_.distances.clear();
+    for (const int32_t a : all) {
+      for (const int32_t b : all) buffers_.distances.push_back(clusters_.distance(a, b));
     }
   }
-
-  static int parity(const std::vector<int32_t>& order) {
-    std::vector<uint8_t> seen(order.size(), 0);
-    int swaps = 0;
-    for (size_t k = 0; k < order.size(); ++k) {
-      for (size_t at = k; !seen[at]; at = order[at]) {
-        seen[at] = 1;
-        swaps += size_t(order[at]) != k;
-      }
-    }
-    return swaps;
+  size_t index(int32_t cluster) const {
+    return std::lower_bound(buffers_.clusters.begin(), buffers_.clusters.end(), cluster) - buffers_.clusters.begin();
   }
 
   // Lets the two rows of a pair climb into the set that both then lie in.
@@ -135,12 +111,16 @@ class ClusteredFront {
     for (const int row : {k, k + 1}) {
       LegPlace& place = at(row);
       if (place.cluster == pair.cluster) continue;
-      const LegPlace higher = clusters_.in_set(legs_[buffers_.order[row]], pair.set);
+      const LegPlace higher = clusters_.in_set(legs_[order_[row]], pair.set);
       RowMove move(clusters_, place, higher);
-      for (int i = k; i < n_; ++i) {
-        if (i == row) continue;
-        double& x = i > row ? column(row)[i] : column(i)[row];
-        x = move(x, at(i));
+      for (double* const matrix : matrices_) {
+        if (matrix == nullptr) continue;
+        a_ = matrix;
+        for (int i = k; i < n_; ++i) {
+          if (i == row) continue;
+          double& x = i > row ? column(row)[i] : column(i)[row];
+          x = move(x, at(i));
+        }
       }
       place = higher;
     }
@@ -148,7 +128,6 @@ class ClusteredFront {
 
   // All columns of a panel lie in the cluster of its pivots, so that nothing is off the path.
   void eliminate_panel(int begin, int end) {
-    buffers_.kept.resize(size_t(n_) * 2 * kPanel);
     for (int from = begin, to; from < end; from = to) {
       to = std::min(from + kNarrow, end);
       eliminate_pairs(begin, from, to);
@@ -159,61 +138,69 @@ class ClusteredFront {
 
   void eliminate_pairs(int begin, int from, int to) {
     for (int k = from; k < to; k += 2) {
-      buffers_.exponents[k / 2] = clusters_.exponent(at(k), at(k + 1));
       double d = -column(k)[k + 1];
       if (!(std::fabs(d) > 0.0)) {
         failed_ = true;
         d = 1.0;
       }
-      const double inverse = 1.0 / d;
-      double *u = column(k), *v = column(k + 1), *keep_u = kept(k - begin), *keep_v = keep_u + n_;
-      scale_pair(n_ - k - 2, inverse, u + k + 2, v + k + 2, keep_u + k + 2, keep_v + k + 2);
-      u[k + 1] = d;
-      for (int m = k + 2; m < to; ++m) {
-        add_pair(n_ - m - 1, u + m + 1, v + m + 1, keep_u[m], keep_v[m], column(m) + m + 1);
-      }
+      column(k)[k + 1] = d;
+      take_pair(n_, k, to, column(k), kept(k - begin), d);
     }
   }
 
   double* kept(int column) { return buffers_.kept.data() + size_t(column) * n_; }
 
+  // Rows side by side whose clusters lie equally far off the paths.
+  struct Run {
+    int begin, end;
+    size_t index;
+  };
+
   void update_rest(int begin, int end, int32_t cluster) {
+    const size_t count = buffers_.clusters.size(), own = index(cluster);
+    const auto distance = [&](size_t a, size_t b) { return buffers_.distances[a * count + b]; };
+    // Multiples of Q from the pivots to the path.
+    const auto off_path = [&](const Run& a, const Run& b) {
+      if (a.index == own || b.index == own) return 0;
+      return std::min((distance(own, a.index) + distance(own, b.index) - distance(a.index, b.index)) / 2, 2);
+    };
+    runs_.clear();
+    for (int from = end, to; from < n_; from = to) {
+      to = end_of_run(from);
+      runs_.push_back({from, to, index(at(from).cluster)});
+    }
     bool scaled = false;
-    for (int j0 = end, j1; j0 < n_; j0 = j1) {
-      j1 = end_of_run(j0);
-      const int32_t own = at(j0).cluster;
-      for (int i0 = j0, i1; i0 < n_; i0 = i1) {
-        const int32_t off = clusters_.off_path(cluster, own, at(i0).cluster);
-        i1 = end_of_run(i0);
-        while (i1 < n_ && clusters_.off_path(cluster, own, at(i1).cluster) == off) i1 = end_of_run(i1);
+    for (size_t j = 0; j < runs_.size(); ++j) {
+      for (size_t i = j, next; i < runs_.size(); i = next) {
+        const int32_t off = off_path(runs_[j], runs_[i]);
+        next = i + 1;
+        while (next < runs_.size() && off_path(runs_[j], runs_[next]) == off) ++next;
         if (off > 1) continue;
         if (off > 0 && !scaled) scale_far(begin, end);
         scaled = scaled || off > 0;
         const double* x = off > 0 ? buffers_.far_left.data() : column(begin);
         const double* y = off > 0 ? buffers_.far_kept.data() : buffers_.kept.data();
-        update_block(j0, j1, i0, i1, end - begin, x, y);
+        update_block(runs_[j].begin, runs_[j].end, runs_[i].begin, runs_[next - 1].end, end - begin, x, y);
       }
     }
   }
 
   void scale_far(int begin, int end) {
     constexpr double kFactor = MoatClusters::kHalfFar;
-    const size_t size = size_t(n_) * (end - begin);
-    buffers_.far_left.resize(size);
-    buffers_.far_kept.resize(size);
+    const size_t size = size_t(n_) * (end - begin) + kSmallSlack;
+    grow(buffers_.far_left, size);
+    grow(buffers_.far_kept, size);
     for (int k = 0; k < end - begin; ++k) {
-      const double *left = column(begin + k), *right = kept(k);
-      double *to_left = buffers_.far_left.data() + size_t(k) * n_,
-             *to_right = buffers_.far_kept.data() + size_t(k) * n_;
-      for (int i = end; i < n_; ++i) {
-        to_left[i] = left[i] * kFactor;
-        to_right[i] = right[i] * kFactor;
-      }
+      const size_t from = size_t(k) * n_ + end;
+      multiply(n_ - end, kFactor, column(begin + k) + end, buffers_.far_left.data() + from);
+      multiply(n_ - end, kFactor, kept(k) + end, buffers_.far_kept.data() + from);
     }
   }
 
   void update_block(int j0, int j1, int i0, int i1, int depth, const double* x, const double* y) {
-    if (i0 == j0) {
+    if (is_small_product(i1 - i0, j1 - j0, depth)) {
+      add_small_product(i1 - i0, j1 - j0, depth, i0 == j0, x + i0, n_, y + j0, n_, column(j0) + i0, n_);
+    } else if (i0 == j0) {
       rank_update_lower(i1 - j0, j1 - j0, depth, x + j0, n_, y + j0, n_, column(j0) + j0, n_,
                         packing_, parallel_);
     } else {
@@ -229,46 +216,16 @@ class ClusteredFront {
     return to;
   }
 
-  // Back into `a_`: pivots at (k + 1, k), and the rest in the order in which it was.
-  void scatter(int count, int32_t* perm, bool keep) {
-    const std::vector<int32_t>& order = buffers_.order;
-    const int eliminated = 2 * count;
-    std::vector<int32_t> place(n_, -1);  // by row, of those that are left
-    for (int k = 0; k < eliminated; ++k) perm[k] = order[k];
-    for (int32_t row = 0, next = eliminated; row < n_; ++row) {
-      if (buffers_.taken[row]) continue;
-      place[row] = next;
-      perm[next++] = row;
-    }
-    for (int k = 0; k < eliminated; k += 2) a_[size_t(k) * n_ + k + 1] = column(k)[k + 1];
-    for (int k = 0; keep && k < eliminated; ++k) {
-      const double* from = column(k);
-      double* to = a_ + size_t(k) * n_;
-      for (int i = (k | 1) + 1; i < n_; ++i) to[i < eliminated ? i : place[order[i]]] = from[i];
-    }
-    for (int j = eliminated; j < n_; ++j) {
-      const int to_j = place[order[j]];
-      const double* from = column(j);
-      for (int i = j + 1; i < n_; ++i) {
-        const int to_i = place[order[i]];
-        if (to_i > to_j) {
-          a_[size_t(to_j) * n_ + to_i] = from[i];
-        } else {
-          a_[size_t(to_i) * n_ + to_j] = -from[i];
-        }
-      }
-    }
-  }
-
-  double* a_;
+  std::array<double*, 2> matrices_;
+  double* a_ = nullptr;  // the one at work
   int n_;
-  std::span<const int32_t> legs_;
+  std::span<const int32_t> order_, legs_;
   std::span<LegPlace> places_;
   const MoatClusters& clusters_;
   ClusteredBuffers& buffers_;
   Packing& packing_;
   const ParallelFor& parallel_;
-  int swaps_ = 0;
+  std::vector<Run> runs_;
   bool failed_ = false;
 };
 

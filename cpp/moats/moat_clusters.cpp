@@ -7,9 +7,8 @@
 
 namespace planaris {
 
-LegPlace MoatClusters::in_set(int32_t leg, int32_t set) const {
+LegPlace MoatClusters::climbed(int32_t leg, int32_t set) const {
   const int32_t from = belongs_[leg];
-  if (set == from) return {set, cluster(set), 0};
   const double climbed = depth(from) - depth(set), rest_change = rest(set) - rest(from);
   // Climbing makes rows larger: what is rounded is not negative.
   return {set, cluster(set),
@@ -42,6 +41,12 @@ class ClusterBuilder {
       while (places.first[node] > first) node = places.tree.parent[node];
       made_.node_[k] = node;
     }
+  }
+
+  double deepest() const {
+    double most = 0.0;
+    for (const double depth : made_.depth_) most = std::max(most, depth);
+    return most;
   }
 
   MoatClusters run(std::span<const double> gauged, std::span<const int32_t> unsatisfied,
@@ -94,8 +99,12 @@ ClusteredOrder clustered_moat_order(const MoatPlaces& places, const Moats& moats
                                     std::span<const double> gauged,
                                     std::span<const int32_t> unsatisfied, double slack) {
   ClusteredOrder found;
-  found.order = moat_order(places, moats, gauged, unsatisfied, slack);
-  found.clusters = ClusterBuilder(places, moats).run(gauged, unsatisfied, found.order.scale);
+  MoatWaits waits;
+  moat_waits(places, moats, gauged.size(), unsatisfied, slack, waits);
+  ClusterBuilder builder(places, moats);
+  found.order = {std::vector<double>(2 * gauged.size()), std::move(waits.earliest), std::move(waits.rank),
+                 builder.deepest()};
+  found.clusters = builder.run(gauged, unsatisfied, found.order.scale);
   return found;
 }
 

@@ -47,17 +47,18 @@ class MoatClusters {
     return nodes_ == tree.num_nodes() && belongs_.size() == legs;
   }
 
-  bool climbs(int32_t leg) const { return climbs_[leg >> 1]; }
-
   // In the front of a node, as assembled.
-  LegPlace place(int32_t leg, int32_t node) const {
+  LegPlace place(int32_t leg, int32_t node) const { return in_set(leg, set_of(leg, node)); }
+  int32_t set_of(int32_t leg, int32_t node) const {
     int32_t set = belongs_[leg];
-    if (!climbs_[leg >> 1]) return {set, cluster(set), 0};
+    if (!climbs_[leg >> 1]) return set;
     while (set >= 0 && node_[set] < node) set = parent_[set];
-    return in_set(leg, set);
+    return set;
   }
   // Of a leg that has climbed into a set around it.
-  LegPlace in_set(int32_t leg, int32_t set) const;
+  LegPlace in_set(int32_t leg, int32_t set) const {
+    return set == belongs_[leg] ? LegPlace{set, cluster(set), 0} : climbed(leg, set);
+  }
   // The smallest set around two sets.
   int32_t around(int32_t a, int32_t b) const {
     while (a != b) {
@@ -91,6 +92,8 @@ class MoatClusters {
 
  private:
   friend class ClusterBuilder;
+
+  LegPlace climbed(int32_t leg, int32_t set) const;
 
   int32_t nodes_ = 0;
   std::vector<int32_t> belongs_;  // by leg: the innermost set that it belongs to

@@ -28,7 +28,7 @@ void EliminationStats::add(const EliminationStats& other) {
 namespace {
 
 // What a front leaves for its parent: first the rows that were refused, then its boundary; the
-// strict lower triangle, column after column.
+// strict lower triangle, column after column, of each matrix.
 template <class T>
 struct Contribution {
   const T* entries = nullptr;
@@ -40,10 +40,11 @@ struct Contribution {
 template <class T>
 class ContributionStack {
  public:
-  void push(int32_t rows, int32_t refused) {
-    const size_t size = size_t(rows) * (rows > 0 ? rows - 1 : 0) / 2;
-    items_.push_back({entries_.size(), legs_.size(), refused});
-    entries_.resize(entries_.size() + size);
+  void push(int32_t rows, int32_t refused, int matrices) {
+    const size_t size = size_t(rows) * (rows > 0 ? rows - 1 : 0) / 2 * matrices;
+    items_.push_back({used_, legs_.size(), refused});
+    used_ += size;
+    if (entries_.size() < used_) entries_.resize(std::max(used_, 2 * entries_.size()));
     legs_.resize(legs_.size() + refused);
   }
   T* entries() { return entries_.data() + items_.back().entries; }
@@ -53,7 +54,7 @@ class ContributionStack {
     return {entries_.data() + item.entries, legs_.data() + item.legs, item.refused};
   }
   void pop() {
-    entries_.resize(items_.back().entries);
+    used_ = items_.back().entries;
     legs_.resize(items_.back().legs);
     items_.pop_back();
   }
@@ -64,7 +65,8 @@ class ContributionStack {
     size_t entries, legs;
     int32_t refused;
   };
-  std::vector<T> entries_;
+  std::vector<T> entries_;  // more than are used: none is cleared twice
+  size_t used_ = 0;
   std::vector<int32_t> legs_;
   std::vector<Item> items_;
 };
@@ -72,19 +74,20 @@ class ContributionStack {
 template <class T>
 class Elimination {
  public:
-  // `share` is that of this elimination in all that the team does.
+  // `share` is that of this elimination in all that the team does. `other`: with the same order and clusters; in
+  // doubles, without a search for pivots, and nothing is kept.
   Elimination(const FrontTree& tree, const KasteleynEntries& entries,
               const EliminationOptions& options, Team& team, Factors<T>* keep, Fronts<T>* fronts,
-              double share = 1.0)
-      : tree_(tree), entries_(entries), options_(options), team_(team), share_(share), keep_(keep),
-        fronts_(fronts), cut_(cut_tasks(tree, team.threads())),
+              double share = 1.0, const KasteleynEntries* other = nullptr)
+      : tree_(tree), entries_(entries), other_(other), matrices_(other ? 2 : 1), options_(options), team_(team),
+        share_(share), keep_(keep), fronts_(fronts), cut_(cut_tasks(tree, team.threads())),
         parallel_([this](int count, const std::function<void(int)>& body) {
           team_.parallel_for(count, body);
         }) {
     if (keep_) keep_->assign(tree_.num_nodes(), {});
     if (fronts_) fronts_->assign(tree_.num_nodes(), {});
     workers_.resize(team_.threads());
-    log_sums_.assign(tree_.num_nodes(), 0.0);
+    for (int k = 0; k < matrices_; ++k) log_sums_[k].assign(tree_.num_nodes(), 0.0);
     if constexpr (kIsDoubleDouble) {
       products_.assign(tree_.num_nodes(), T(1.0));
       for (const double x : entries_.face) face_factors_.push_back(T::exp(x));
@@ -116,18 +119,18 @@ class Elimination {
     std::swap(handed_[task], w.stack);
   }
 
-  // After all tasks.
-  LogPfaffian result() const {
+  // After all tasks. Of two matrices, both have the sum of what the elimination met.
+  LogPfaffian result(int matrix = 0) const {
     LogPfaffian result;
     int swaps = 0;
     for (const Worker& worker : workers_) {
-      swaps += worker.swaps;
+      swaps += worker.swaps[matrix];
       result.stats.add(worker.stats);
     }
     result.stats.multiplications /= 6;  // whole numbers until here: their order does not matter
     // Node by node, so that the sum does not depend on who did what.
     TwoDoubles sum;
-    for (const double part : log_sums_) sum += {part, 0.0};
+    for (const double part : log_sums_[matrix]) sum += {part, 0.0};
     // The scaling cancels: every leg's factor was put in once. (In order, pivots are counted
     // relative to their joins.)
     if (entries_.earliest.empty()) {
@@ -151,20 +154,23 @@ class Elimination {
     return found / scales;
   }
 
+  const KasteleynEntries& numbers(int matrix) const { return matrix == 0 ? entries_ : *other_; }
+
   // The entry between two legs of a face, and of an edge, times two to a power.
-  T face_entry(int32_t i, int32_t j, int32_t exponent) const {
+  T face_entry(int matrix, int32_t i, int32_t j, int32_t exponent) const {
     if constexpr (kIsDoubleDouble) {
       return face_factors_[i] * face_factors_[j];
     } else {
-      return std::exp(entries_.face[i] + entries_.face[j] + exponent * std::numbers::ln2);
+      const std::span<const double> face = numbers(matrix).face;
+      return std::exp(face[i] + face[j] + exponent * std::numbers::ln2);
     }
   }
-  T join_entry(int32_t edge, int32_t exponent) const {
+  T join_entry(int matrix, int32_t edge, int32_t exponent) const {
     if constexpr (kIsDoubleDouble) {
       return join_factors_[2 * edge] * join_factors_[2 * edge + 1];
     } else {
-      return std::exp(entries_.join[2 * edge] + entries_.join[2 * edge + 1] +
-                      exponent * std::numbers::ln2);
+      const std::span<const double> join = numbers(matrix).join;
+      return std::exp(join[2 * edge] + join[2 * edge + 1] + exponent * std::numbers::ln2);
     }
   }
 
@@ -174,13 +180,15 @@ class Elimination {
   };
 
   struct Worker {
-    std::vector<T> matrix, pivot_rows;
-    std::vector<int32_t> perm, map, refused, exponents;
+    std::vector<T> matrix, pivot_rows;  // the matrices one after the other
+    std::vector<int32_t> perm, refused, exponents;
+    std::vector<int32_t> at;         // by row as listed, its row and column in the matrix
+    std::vector<int32_t> rows, map;  // of a child: as listed, and in the matrix
     Packing packing;
     ContributionStack<T> stack;
     EliminationStats stats;
-    double log_sum = 0.0;  // of the front under way
-    int swaps = 0;  // and negative pivots: parity of the sign
+    double log_sum[2] = {};  // of the front under way
+    int swaps[2] = {};  // and negative pivots: parity of the sign
     double done = 0.0;
     std::vector<RowPair> pairs;
     std::vector<RankedPair> ranked;
@@ -188,6 +196,7 @@ class Elimination {
     std::vector<int32_t> legs;
     std::vector<LegPlace> places, moved;
     std::vector<ClusteredPair> clustered;
+    std::vector<int32_t> order;  // rows as they stand in the matrix: of those that are left, clusters side by side
     ClusteredBuffers buffers;
     PairedFront paired;  // wide numbers only
   };
@@ -198,60 +207,129 @@ class Elimination {
 
   void eliminate_front(Worker& w, int32_t node, Contribution<T> left, Contribution<T> right,
                        int pops) {
-    const bool last = node + 1 == tree_.num_nodes();
-    w.log_sum = 0.0;
+    const bool last = node + 1 == tree_.num_nodes(), in_order = !entries_.earliest.empty();
+    w.log_sum[0] = w.log_sum[1] = 0.0;
     Shape s;
     s.own = tree_.own_rows(node);
     s.delayed_left = left.refused;
     s.delayed = left.refused + right.refused;
     s.rows = s.own + s.delayed + tree_.boundary_rows(node);
-    w.matrix.assign(size_t(s.rows) * s.rows, T(0.0));
     w.refused.assign(left.legs, left.legs + left.refused);
     w.refused.insert(w.refused.end(), right.legs, right.legs + right.refused);
     if (entries_.clusters) find_places(w, node, s);
+    const bool clustered = !kIsDoubleDouble && entries_.clusters && in_several_clusters(w);
+    const int listed = in_order ? list_pairs(w, node, s) : 0;
+    const int swaps = arrange(w, node, s, listed, clustered);
+    clear_matrix(w, s);
     if (tree_.is_leaf(node)) {
       add_faces(w, node, s);
     } else {
       add_child(w, tree_.left[node], left, s, 0);
-      if (entries_.clusters) move_rows(w, tree_.left[node], s);
       add_child(w, tree_.right[node], right, s, left.refused);
-      if (entries_.clusters) move_rows(w, tree_.right[node], s);
     }
-    const bool in_order = !entries_.earliest.empty();
     w.exponents.assign(s.delayed, 0);
     if (!in_order) rescale_refused(w, node, s);
     if (fronts_) store_front((*fronts_)[node], w, s);
     add_joins(w, node, s);
     for (; pops > 0; --pops) w.stack.pop();
-
-    w.perm.resize(s.rows);
-    for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = k;
     if constexpr (!kIsDoubleDouble) {
-      if (entries_.clusters && in_several_clusters(w)) return eliminate_clusters(w, node, s, last);
+      if (clustered) return eliminate_clusters(w, node, s, listed, swaps, last);
     }
-    FrontElimination<T> front(w.matrix.data(), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
-                              w.pivot_rows, parallel_);
-    const int eliminated =
-        in_order ? run_in_order(front, w, node, s) : front.run(options_.threshold, last);
+    eliminate_rows(w, node, s, listed, swaps, last);
+  }
+
+  // Eliminates as doubles or wide numbers are without clusters, or where all rows lie in one.
+  void eliminate_rows(Worker& w, int32_t node, const Shape& s, int listed, int swaps, bool last) {
+    const bool in_order = !entries_.earliest.empty();
+    int eliminated = 0;
+    for (int k = 0; k < matrices_; ++k) {
+      FrontElimination<T> front(matrix(w, s, k), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
+                                w.pivot_rows, parallel_);
+      eliminated = in_order ? run_in_order(front, w, s, listed) : front.run(options_.threshold, last);
+      w.stats.left_over += front.failed();
+      if (!in_order) w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
+      if (k == 0) swaps += front.swaps();
+    }
     if (in_order) {
       if (entries_.clusters) note_exponents(w, eliminated);
       sum_ratios(w, node, s, eliminated);
-      w.stats.left_over += front.failed();
     } else {
       sum_pivots(w, node, s, eliminated);
-      w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
     }
-    log_sums_[node] = w.log_sum;
-    note(w, s, eliminated, front.swaps(), last);
-    if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, front.swaps());
+    note(w, node, s, eliminated, swaps, last);
+    if (fronts_) note_pivots((*fronts_)[node], w, s, eliminated, swaps);
     if (keep_) store((*keep_)[node], w, s, eliminated);
     if (keep_ && entries_.clusters) (*keep_)[node].places = w.places;
     hand_on(w, node, s, eliminated);
   }
 
-  int run_in_order(FrontElimination<T>& front, Worker& w, int32_t node, const Shape& s) {
-    const int listed = list_pairs(w, node, s);
-    front.arrange(w.pairs);
+  T* matrix(Worker& w, const Shape& s, int k) { return w.matrix.data() + size_t(k) * s.rows * s.rows; }
+
+  // Whether rows are assembled in the order in which they are eliminated. Fronts are kept as listed.
+  bool is_arranged() const { return !entries_.earliest.empty() && !fronts_; }
+
+  // Finds where rows are assembled: writes perm, at and, with clusters, order. Returns the number of swaps.
+  int arrange(Worker& w, int32_t node, const Shape& s, int listed, bool clustered) {
+    w.perm.resize(s.rows);
+    w.at.resize(s.rows);
+    for (int32_t k = 0; k < s.rows; ++k) w.perm[k] = w.at[k] = k;
+    if (!is_arranged()) return 0;
+    if (clustered) sort_clusters(w, node, s, listed);
+    int32_t place = 0;
+    bool moved = false;
+    for (const RowPair& pair : w.pairs) {
+      moved |= pair.first != place;
+      w.perm[place++] = pair.first;
+      w.perm[place++] = pair.second;
+    }
+    if (moved) {
+      for (int32_t k = 0; k < s.rows; ++k) w.at[w.perm[k]] = k;
+    }
+    const int swaps = moved ? parity(w.at, w.map) : 0;
+    if (clustered) {
+      w.order = w.perm;
+      std::stable_sort(w.order.begin() + 2 * listed, w.order.end(), [&](int32_t a, int32_t b) {
+        return w.places[a].cluster < w.places[b].cluster;
+      });
+      for (int32_t k = 0; k < s.rows; ++k) w.at[w.order[k]] = k;
+    }
+    return swaps;
+  }
+
+  static int parity(const std::vector<int32_t>& at, std::vector<int32_t>& rest) {
+    rest = at;
+    int swaps = 0;
+    for (size_t k = 0; k < rest.size(); ++k) {
+      while (size_t(rest[k]) != k) {
+        std::swap(rest[k], rest[rest[k]]);
+        ++swaps;
+      }
+    }
+    return swaps & 1;
+  }
+
+  // Brings the pairs that may be eliminated in the order of their clusters.
+  void sort_clusters(Worker& w, int32_t node, const Shape& s, int listed) {
+    w.clustered.clear();
+    for (int k = 0; k < listed; ++k) {
+      const int32_t rank = entries_.rank[leg_of_row(w, node, s, w.pairs[k].first) >> 1];
+      w.clustered.push_back({w.pairs[k], rank});
+    }
+    sort_pairs(w.clustered, w.places, *entries_.clusters);
+    for (int k = 0; k < listed; ++k) w.pairs[k] = w.clustered[k].rows;
+  }
+
+  // Only lower triangles count.
+  void clear_matrix(Worker& w, const Shape& s) {
+    grow(w.matrix, size_t(s.rows) * s.rows * matrices_ + kSmallSlack);
+    for (int k = 0; k < matrices_; ++k) {
+      T* column = matrix(w, s, k);
+      for (int32_t j = 0; j < s.rows; ++j, column += s.rows) std::fill(column + j + 1, column + s.rows, T(0.0));
+    }
+  }
+
+  int run_in_order(FrontElimination<T>& front, Worker& w, const Shape& s, int listed) {
+    if (!is_arranged()) front.arrange(w.pairs);
     if constexpr (kIsDoubleDouble) {
       const bool done =
           w.paired.run(w.matrix.data(), s.rows, 2 * listed, parallel_, entries_.underflow);
@@ -263,15 +341,18 @@ class Elimination {
   void add_faces(Worker& w, int32_t node, const Shape& s) {
     for (int32_t f = tree_.leaf_faces[node]; f < tree_.leaf_faces[node + 1]; ++f) {
       for (int64_t i = tree_.face_begin[f]; i < tree_.face_begin[f + 1]; ++i) {
-        const int32_t row_i = tree_.face_rows[i];
+        const int32_t row_i = tree_.face_rows[i], to_i = w.at[row_i];
         for (int64_t j = i + 1; j < tree_.face_begin[f + 1]; ++j) {
-          const int32_t row_j = tree_.face_rows[j];
-          const T value =
-              face_entry(tree_.face_legs[i], tree_.face_legs[j], exponent(w, row_i, row_j));
-          if (row_i > row_j) {
-            w.matrix[size_t(row_j) * s.rows + row_i] += value;
-          } else {
-            w.matrix[size_t(row_i) * s.rows + row_j] += -value;
+          const int32_t row_j = tree_.face_rows[j], to_j = w.at[row_j];
+          const int32_t power = exponent(w, row_i, row_j);
+          for (int k = 0; k < matrices_; ++k) {
+            const T value = face_entry(k, tree_.face_legs[i], tree_.face_legs[j], power);
+            T* to = matrix(w, s, k);
+            if (to_i > to_j) {
+              to[size_t(to_j) * s.rows + to_i] += value;
+            } else {
+              to[size_t(to_i) * s.rows + to_j] += -value;
+            }
           }
         }
       }
@@ -279,40 +360,54 @@ class Elimination {
   }
 
   void add_joins(Worker& w, int32_t node, const Shape& s) {
-    for (int32_t k = 0; k < s.own / 2; ++k) {
-      const int32_t e = tree_.edge_order[tree_.own[node] + k];
-      const T value = join_entry(e, exponent(w, 2 * k, 2 * k + 1));
-      w.matrix[size_t(2 * k) * s.rows + 2 * k + 1] += entries_.sign[e] > 0 ? -value : value;
+    for (int32_t p = 0; p < s.own / 2; ++p) {
+      const int32_t e = tree_.edge_order[tree_.own[node] + p];
+      const int32_t power = exponent(w, 2 * p, 2 * p + 1), first = w.at[2 * p], second = w.at[2 * p + 1];
+      const bool lower = (entries_.sign[e] > 0) == (first < second);
+      for (int k = 0; k < matrices_; ++k) {
+        const T value = join_entry(k, e, power);
+        T& entry = matrix(w, s, k)[size_t(std::min(first, second)) * s.rows + std::max(first, second)];
+        entry += lower ? -value : value;
+      }
     }
   }
 
   void add_child(Worker& w, int32_t child, const Contribution<T>& c, const Shape& s,
                  int32_t delayed_before) {
     const int32_t rows = c.refused + tree_.boundary_rows(child);
+    w.rows.resize(rows);
     w.map.resize(rows);
-    for (int32_t k = 0; k < c.refused; ++k) w.map[k] = s.own + delayed_before + k;
+    for (int32_t k = 0; k < c.refused; ++k) w.rows[k] = s.own + delayed_before + k;
     const int32_t* place = tree_.place.data() + tree_.boundary[child];
     for (int32_t k = c.refused; k < rows; ++k) {
       const int32_t p = place[k - c.refused];
-      w.map[k] = p < s.own ? p : p + s.delayed;
+      w.rows[k] = p < s.own ? p : p + s.delayed;
     }
+    for (int32_t k = 0; k < rows; ++k) w.map[k] = w.at[w.rows[k]];
     const T* from = c.entries;
+    for (int k = 0; k < matrices_; ++k) from = add_entries(from, w.map, matrix(w, s, k), s.rows);
+    if (entries_.clusters) move_rows(w, child, s);
+  }
+
+  static const T* add_entries(const T* from, const std::vector<int32_t>& map, T* matrix, int32_t step) {
+    const auto rows = static_cast<int32_t>(map.size());
+    int32_t rising = std::max(rows - 1, 0);  // from here on, rows keep their order
+    while (rising > 0 && map[rising - 1] < map[rising]) --rising;
+    int32_t after = rising;  // from here on, they come after all those before
+    const int32_t last = rising == 0 ? -1 : *std::max_element(map.begin(), map.begin() + rising);
+    while (after < rows && map[after] < last) ++after;
     for (int32_t j = 0; j < rows; ++j) {
-      const int32_t to_j = w.map[j];
-      T* column = w.matrix.data() + size_t(to_j) * s.rows;
-      if (j >= c.refused) {  // boundary rows keep their order
-        for (int32_t i = j + 1; i < rows; ++i) column[w.map[i]] = *from++;
-        continue;
+      const int32_t to_j = map[j];
+      T* column = matrix + size_t(to_j) * step;
+      int32_t i = j + 1;
+      for (; j < rising && i < after; ++i, ++from) {
+        const int32_t to_i = map[i];
+        const bool below = to_i > to_j;
+        (below ? column + to_i : matrix + size_t(to_i) * step + to_j)[0] = below ? *from : -*from;
       }
-      for (int32_t i = j + 1; i < rows; ++i, ++from) {
-        const int32_t to_i = w.map[i];
-        if (to_i > to_j) {
-          column[to_i] = *from;
-        } else {
-          w.matrix[size_t(to_i) * s.rows + to_j] = -*from;
-        }
-      }
+      for (; i < rows; ++i) column[map[i]] = *from++;
     }
+    return from;
   }
 
   void find_places(Worker& w, int32_t node, const Shape& s) const {
@@ -335,24 +430,31 @@ class Elimination {
   }
 
   // Gives the entries of a child, just added, the exponents that they have here: legs may have climbed.
-  void move_rows(Worker& w, int32_t child, const Shape& s) const {
+  void move_rows(Worker& w, int32_t child, const Shape& s) {
     if constexpr (!kIsDoubleDouble) {
       const MoatClusters& clusters = *entries_.clusters;
-      w.moved.clear();
-      for (const int32_t row : w.map) {
-        const int32_t leg = w.legs[row];
-        w.moved.push_back(clusters.climbs(leg) ? clusters.place(leg, child) : w.places[row]);
-      }
-      const auto rows = static_cast<int32_t>(w.map.size());
+      const auto rows = static_cast<int32_t>(w.rows.size());
+      bool any = false;
+      w.moved.resize(rows);
       for (int32_t k = 0; k < rows; ++k) {
-        const LegPlace place = w.places[w.map[k]];
+        const int32_t leg = w.legs[w.rows[k]], set = clusters.set_of(leg, child);
+        const LegPlace& here = w.places[w.rows[k]];
+        w.moved[k] = set == here.set ? here : clusters.in_set(leg, set);
+        any |= set != here.set;
+      }
+      if (!any) return;
+      for (int32_t k = 0; k < rows; ++k) {
+        const LegPlace place = w.places[w.rows[k]];
         if (place.set == w.moved[k].set) continue;
         RowMove move(clusters, w.moved[k], place);
-        for (int32_t i = 0; i < rows; ++i) {
-          if (i == k) continue;
-          const auto [low, high] = std::minmax(w.map[i], w.map[k]);
-          T& x = w.matrix[size_t(low) * s.rows + high];
-          x = move(x, w.moved[i]);
+        for (int m = 0; m < matrices_; ++m) {
+          T* to = matrix(w, s, m);
+          for (int32_t i = 0; i < rows; ++i) {
+            if (i == k) continue;
+            const auto [low, high] = std::minmax(w.map[i], w.map[k]);
+            T& x = to[size_t(low) * s.rows + high];
+            x = move(x, w.moved[i]);
+          }
         }
         w.moved[k] = place;
       }
@@ -366,21 +468,14 @@ class Elimination {
     }
   }
 
-  void eliminate_clusters(Worker& w, int32_t node, const Shape& s, bool last) {
-    const int listed = list_pairs(w, node, s);
-    w.clustered.clear();
-    for (int k = 0; k < listed; ++k) {
-      const int32_t rank = entries_.rank[leg_of_row(w, node, s, w.pairs[k].first) >> 1];
-      w.clustered.push_back({w.pairs[k], rank});
-    }
-    ClusteredFront front(w.matrix.data(), s.rows, w.legs, w.places, *entries_.clusters, w.buffers,
-                         w.packing, parallel_);
+  void eliminate_clusters(Worker& w, int32_t node, const Shape& s, int listed, int swaps, bool last) {
     if (keep_) (*keep_)[node].places = w.places;
-    front.run(w.clustered, w.perm.data(), keep_ != nullptr);
-    sum_ratios(w, node, s, 2 * listed);
+    ClusteredFront front({matrix(w, s, 0), matrices_ > 1 ? matrix(w, s, 1) : nullptr}, s.rows, w.order, w.legs,
+                         w.places, *entries_.clusters, w.buffers, w.packing, parallel_);
+    front.run(w.clustered);
     w.stats.left_over += front.failed();
-    log_sums_[node] = w.log_sum;
-    note(w, s, 2 * listed, front.swaps(), last);
+    sum_ratios(w, node, s, 2 * listed);
+    note(w, node, s, 2 * listed, swaps, last);
     if (keep_) store_clusters((*keep_)[node], w, s, 2 * listed);
     hand_on(w, node, s, 2 * listed);
   }
@@ -408,7 +503,7 @@ class Elimination {
       }
       for (int32_t i = r + 1; i < s.rows; ++i) column[i] = column[i] * factor;
       w.exponents[k] = static_cast<int32_t>(exponent);
-      w.log_sum -= static_cast<double>(exponent) * 0.6931471805599453;
+      w.log_sum[0] -= static_cast<double>(exponent) * 0.6931471805599453;
       if constexpr (kIsDoubleDouble) products_[node] = products_[node] * power_of_two<T>(-exponent);
     }
   }
@@ -456,30 +551,36 @@ class Elimination {
       sum += log_magnitude(pivot);
       if constexpr (kIsDoubleDouble) products_[node] = products_[node] * magnitude(pivot);
     }
-    w.log_sum += sum;
+    w.log_sum[0] += sum;
   }
 
   // Pivots relative to the joins of their edges: none is below 1, so no digit of a small sum is
   // lost.
   void sum_ratios(Worker& w, int32_t node, const Shape& s, int eliminated) {
-    double sum = 0.0, worst = w.stats.worst_ratio;
-    for (int k = 0; k < eliminated; k += 2) {
-      const int32_t leg = leg_of_row(w, node, s, w.perm[k]), e = leg >> 1;
-      const T join = join_entry(e, entries_.clusters ? w.buffers.exponents[k / 2] : 0);
-      const T ratio = w.matrix[size_t(k) * s.rows + k + 1] / join;
-      sum += log_magnitude(ratio);
-      const double size = to_double((entries_.sign[e] < 0) == ((leg & 1) != 0) ? ratio : -ratio);
-      worst = std::min(worst, std::isnan(size) ? -1.0 : size);
+    double worst = w.stats.worst_ratio;
+    for (int m = 0; m < matrices_; ++m) {
+      const T* pivots = matrix(w, s, m);
+      for (int k = 0; k < eliminated; k += 2) {
+        const int32_t leg = leg_of_row(w, node, s, w.perm[k]), e = leg >> 1;
+        const T join = join_entry(m, e, entries_.clusters ? w.buffers.exponents[k / 2] : 0);
+        const T ratio = pivots[size_t(k) * s.rows + k + 1] / join;
+        w.log_sum[m] += log_magnitude(ratio);
+        const double size = to_double((entries_.sign[e] < 0) == ((leg & 1) != 0) ? ratio : -ratio);
+        worst = std::min(worst, std::isnan(size) ? -1.0 : size);
+      }
     }
-    w.log_sum += sum;
     w.stats.worst_ratio = worst;
   }
 
-  void note(Worker& w, const Shape& s, int eliminated, int swaps, bool last) {
-    for (int k = 0; k < eliminated; k += 2) {
-      w.swaps ^= is_negative(w.matrix[size_t(k) * s.rows + k + 1]);
+  void note(Worker& w, int32_t node, const Shape& s, int eliminated, int swaps, bool last) {
+    for (int m = 0; m < matrices_; ++m) {
+      log_sums_[m][node] = w.log_sum[m];
+      const T* pivots = matrix(w, s, m);
+      for (int k = 0; k < eliminated; k += 2) {
+        w.swaps[m] ^= is_negative(pivots[size_t(k) * s.rows + k + 1]);
+      }
+      w.swaps[m] ^= swaps & 1;
     }
-    w.swaps ^= swaps & 1;
     w.stats.pivots += eliminated / 2;
     const int32_t refused = s.own + s.delayed - eliminated;
     (last ? w.stats.left_over : w.stats.delayed) += refused;
@@ -501,6 +602,11 @@ class Elimination {
 
   void store_clusters(FrontFactor<T>& factor, const Worker& w, const Shape& s, int eliminated) {
     store(factor, w, s, eliminated);
+    for (int32_t j = 0; j < eliminated; ++j) {
+      const T* from = w.matrix.data() + size_t(j) * s.rows;
+      T* to = factor.lower.data() + size_t(j) * s.rows;
+      for (int32_t i = eliminated; i < s.rows; ++i) to[factor.place[w.order[i]]] = from[i];
+    }
     for (int k = 0; k < eliminated; ++k) factor.climbed.push_back(w.places[w.perm[k]]);
     factor.panels = w.buffers.panels;
   }
@@ -528,11 +634,17 @@ class Elimination {
 
   void hand_on(Worker& w, int32_t node, const Shape& s, int eliminated) {
     const int32_t refused = s.own + s.delayed - eliminated;
-    w.stack.push(s.rows - eliminated, refused);
+    w.stack.push(s.rows - eliminated, refused, matrices_);
+    w.map.clear();
+    bool rising = true;
+    for (int32_t k = eliminated; k < s.rows; ++k) {
+      w.map.push_back(is_arranged() ? w.at[w.perm[k]] : k);
+      rising &= w.map.back() == k;
+    }
     T* to = w.stack.entries();
-    for (int32_t j = eliminated; j < s.rows; ++j) {
-      const T* column = w.matrix.data() + size_t(j) * s.rows;
-      to = std::copy(column + j + 1, column + s.rows, to);
+    for (int m = 0; m < matrices_; ++m) {
+      const T* from = matrix(w, s, m);
+      to = rising ? copy_rest(from, s.rows, eliminated, to) : gather_rest(from, s.rows, w.map, to);
     }
     int32_t* legs = w.stack.legs();
     for (int32_t k = 0; k < refused; ++k) {
@@ -540,8 +652,30 @@ class Elimination {
     }
   }
 
+  static T* copy_rest(const T* matrix, int32_t rows, int32_t eliminated, T* to) {
+    for (int32_t j = eliminated; j < rows; ++j) {
+      const T* column = matrix + size_t(j) * rows;
+      to = std::copy(column + j + 1, column + rows, to);
+    }
+    return to;
+  }
+
+  static T* gather_rest(const T* matrix, int32_t rows, const std::vector<int32_t>& at, T* to) {
+    for (size_t j = 0; j < at.size(); ++j) {
+      const int32_t from_j = at[j];
+      const T* column = matrix + size_t(from_j) * rows;
+      for (size_t i = j + 1; i < at.size(); ++i) {
+        const int32_t from_i = at[i];
+        *to++ = from_i > from_j ? column[from_i] : -matrix[size_t(from_i) * rows + from_j];
+      }
+    }
+    return to;
+  }
+
   const FrontTree& tree_;
   KasteleynEntries entries_;
+  const KasteleynEntries* other_;
+  int matrices_;
   EliminationOptions options_;
   Team& team_;
   double share_;
@@ -551,7 +685,7 @@ class Elimination {
   ParallelFor parallel_;
   std::vector<Worker> workers_;
   std::vector<ContributionStack<T>> handed_;  // by task
-  std::vector<double> log_sums_;              // by node
+  std::vector<double> log_sums_[2];           // by node
   std::vector<T> products_;                   // by node: of pivots; wide numbers only
   std::vector<T> face_factors_, join_factors_;  // exponentials; wide numbers only
 };
@@ -569,6 +703,17 @@ LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
   team.work(tasks.successors(tree, true), tasks.waits(tree, true),
             [&](int worker, int task) { elimination.run_task(worker, task); });
   return elimination.result();
+}
+
+std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree, const KasteleynEntries& first,
+                                                      const KasteleynEntries& second, Control& control) {
+  if (tree.num_nodes() == 0) return {};
+  Team team(1, control);
+  Elimination<double> both(tree, first, {}, team, nullptr, nullptr, 1.0, &second);
+  const TreeTasks& tasks = both.tasks();
+  team.work(tasks.successors(tree, true), tasks.waits(tree, true),
+            [&](int worker, int task) { both.run_task(worker, task); });
+  return {both.result(0), both.result(1)};
 }
 
 std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,

@@ -98,6 +98,11 @@ LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
                       const EliminationOptions& options, Control& control,
                       Factors<T>* keep = nullptr, Fronts<T>* fronts = nullptr);
 
+// Two eliminations with one order and clusters, by one thread, front by front: what does not depend on the numbers
+// is done once. Both results have the stats of both.
+std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree, const KasteleynEntries& first,
+                                                      const KasteleynEntries& second, Control& control);
+
 // Two eliminations by the same threads: where one has little to share, they work on the other.
 std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,
                                                    const KasteleynEntries& first,

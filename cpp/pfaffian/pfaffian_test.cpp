@@ -220,6 +220,20 @@ static void check_clusters(const FrontTree& tree, const Faces& faces, const Moat
   CHECK(r.stats.left_over == 0);
   CHECK(r.stats.worst_ratio > 1.0 - 1e-12);
   CHECK(std::fabs(r.log_magnitude - expected) <= 1e-14 * beta);
+  std::vector<double> other_face(face), other_join(found.order.scale);
+  for (size_t i = 0; i < face.size(); ++i) {
+    const double shift = 0.1 * static_cast<double>(i) - 0.3;
+    other_face[i] += shift;
+    other_join[i] += shift;
+  }
+  KasteleynEntries other = entries;
+  other.face = other_face;
+  other.join = other_join;
+  const auto [first, second] = eliminate_at_once(tree, entries, other, control);
+  CHECK(first.log_magnitude == r.log_magnitude);
+  CHECK(second.log_magnitude == eliminate<double>(tree, other, {0.1, 1}, control).log_magnitude);
+  CHECK(first.sign == r.sign);
+  CHECK(second.sign == r.sign);
   for (int threads = 1; threads <= 2; ++threads) {
     Factors<double> factors;
     const LogPfaffian kept = eliminate<double>(tree, entries, {0.1, threads}, control, &factors);
