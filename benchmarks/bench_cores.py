@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import planaris as pl
-from planaris.budget import Budget
+from planaris.budget import Budget, use_threads
 from planaris.embed import embed
 from planaris.machine import processors
 from planaris.planar.ground_state import least_unsatisfied
@@ -93,12 +94,17 @@ def whole_ground_states(size: int, counts: list[int]) -> None:
     spins = {}
 
     def solve(threads: int) -> None:
-        spins[threads] = pl.ground_state(glass, "planar", threads=threads).spins
+        anew = copy(glass)  # its embedding is not remembered
+        spins[threads] = pl.ground_state(anew, "planar", threads=threads).spins
 
     table(f"ground state {size}²", solve, counts, goal="≥ 4×", few=True)
     assert all(np.array_equal(spins[counts[0]], other) for other in spins.values())
-    seconds = least(lambda: embed(glass), 1)
-    print(f"| of it the embedding, on one core | {seconds:.3f} |", flush=True)
+
+    def draw(threads: int) -> None:
+        with use_threads(threads):
+            embed(glass)
+
+    table("of it the embedding", draw, counts, few=True)
 
 
 def planning(size: int, counts: list[int]) -> None:

@@ -30,10 +30,11 @@ template <typename T>
 using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 
 // Hands a vector to NumPy without copying.
-template <typename T>
-Out1<T> to_numpy(std::vector<T>&& values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <typename T, class Memory>
+Out1<T> to_numpy(std::vector<T, Memory>&& values) {
+  using Vector = std::vector<T, Memory>;
+  auto* owned = new Vector(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Vector*>(p); });
   return Out1<T>(owned->data(), {owned->size()}, owner);
 }
 
@@ -46,16 +47,16 @@ Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t columns) {
 
 // Getters of read-only properties: a vector of a bound struct, as an array that shares its memory
 // and keeps the struct alive; the second one in rows of two.
-template <class Struct, typename T>
-auto array_of(std::vector<T> Struct::*member) {
+template <class Struct, typename T, class Memory>
+auto array_of(std::vector<T, Memory> Struct::*member) {
   return [member](nb::handle_t<Struct> self) {
     auto& values = nb::cast<Struct&>(self).*member;
     return Out1<T>(values.data(), {values.size()}, self);
   };
 }
 
-template <class Struct, typename T>
-auto pairs_of(std::vector<T> Struct::*member) {
+template <class Struct, typename T, class Memory>
+auto pairs_of(std::vector<T, Memory> Struct::*member) {
   return [member](nb::handle_t<Struct> self) {
     auto& values = nb::cast<Struct&>(self).*member;
     return Out2<T>(values.data(), {values.size() / 2, 2}, self);

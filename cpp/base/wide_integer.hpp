@@ -89,16 +89,16 @@ WideInteger<N> shifted(const WideInteger<N>& value, int32_t bits) {
 }
 
 // Base 2^32 digits, lowest first; the last one keeps the sign.
-template <typename Int>
-void append_digits(Int value, int32_t count, std::vector<int64_t>& out) {
+template <typename Int, class Digits>
+void append_digits(Int value, int32_t count, Digits& out) {
   for (int32_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
     out.push_back(last ? int64_t(int32_t(uint32_t(value))) : int64_t(uint32_t(value)));
     value >>= 32;
   }
 }
-template <int N>
-void append_digits(const WideInteger<N>& value, int32_t count, std::vector<int64_t>& out) {
+template <int N, class Digits>
+void append_digits(const WideInteger<N>& value, int32_t count, Digits& out) {
   for (int32_t i = 0; i < count; ++i) {
     const uint32_t digit = uint32_t(value.limb[i / 2] >> (i % 2 * 32));
     out.push_back(i + 1 == count ? int64_t(int32_t(digit)) : int64_t(digit));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/control.hpp"
+#include "base/unwritten.hpp"
 
 namespace planaris {
 
@@ -18,7 +19,7 @@ enum class Flaw : int32_t {
 };
 
 struct Drawing {
-  std::vector<int32_t> rotation;  // empty unless flaw == none
+  UnwrittenVector<int32_t> rotation;  // empty unless flaw == none
   std::vector<int32_t> offsets;
   std::vector<int32_t> outer;     // per component with edges: a half-edge left of which it is outer
   Flaw flaw = Flaw::none;
@@ -27,7 +28,9 @@ struct Drawing {
 
 // Rotation system of the straight-line drawing, or its first flaw met from left to right.
 // Parallel edges lie side by side. Vertices without edges take up no room. O((n + m) log n).
+// Several threads (of `control`) sweep strips of so many vertices or more; the result is the same.
 Drawing embed_drawing(int32_t num_vertices, std::span<const int32_t> edges,
-                      std::span<const double> positions, Control& control);
+                      std::span<const double> positions, Control& control,
+                      int32_t least_strip = 1 << 14);
 
 }  // namespace planaris

@@ -12,8 +12,8 @@ namespace planaris::bindings {
 namespace {
 
 Drawing embed_drawing_of(int32_t num_vertices, In2<int32_t> edges, In2<double> positions,
-                         Progress progress, double seconds) {
-  Control control = make_control(progress, seconds);
+                         int32_t threads, Progress progress, double seconds) {
+  Control control = make_control(progress, seconds, threads);
   nb::gil_scoped_release release;
   return embed_drawing(num_vertices, flat(edges), flat(positions), control);
 }
@@ -118,7 +118,8 @@ void bind_planarity(nb::module_& m) {
       .def_prop_ro("offsets", array_of(&Split::offsets))
       .def_prop_ro("centre", array_of(&Split::centre));
   m.def("embed_drawing", &embed_drawing_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
-        nb::arg("positions").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
+        nb::arg("positions").noconvert(), nb::arg("threads"), nb::arg("progress").none(),
+        nb::arg("seconds"));
   m.def("embed_planar", &embed_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
         nb::arg("progress").none(), nb::arg("seconds"));
   m.def("is_planar", &is_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),

@@ -388,15 +388,26 @@ void Paths<Int>::append_tree(const std::vector<int32_t>& loose, std::vector<int3
 
 // Edges that occur an odd number of times, ascending.
 inline std::vector<int32_t> odd_edges(const std::vector<std::vector<int32_t>>& lists,
-                                      size_t num_edges) {
-  std::vector<uint8_t> parity(num_edges, 0);
-  for (const auto& list : lists) {
-    for (const int32_t e : list) parity[e] ^= 1;
-  }
-  std::vector<int32_t> join;
-  for (size_t e = 0; e < parity.size(); ++e) {
-    if (parity[e]) join.push_back(int32_t(e));
-  }
+                                      size_t num_edges, Team& team) {
+  UnwrittenVector<uint8_t> parity(num_edges);
+  in_parts(team, num_edges, [&](size_t, size_t low, size_t high) {
+    std::fill(parity.begin() + low, parity.begin() + high, uint8_t(0));
+  });
+  team.work(lists.size(), [&](int, int k) {
+    for (const int32_t e : lists[k]) __atomic_fetch_xor(&parity[e], uint8_t(1), __ATOMIC_RELAXED);
+  });
+  std::vector<size_t> first(num_parts(num_edges) + 1, 0);
+  in_parts(team, num_edges, [&](size_t part, size_t low, size_t high) {
+    first[part + 1] = size_t(std::count(parity.begin() + low, parity.begin() + high, 1));
+  });
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<int32_t> join(first.back());
+  in_parts(team, num_edges, [&](size_t part, size_t low, size_t high) {
+    size_t place = first[part];
+    for (size_t e = low; e < high; ++e) {
+      if (parity[e]) join[place++] = int32_t(e);
+    }
+  });
   return join;
 }
 
@@ -408,8 +419,8 @@ class CertificateWriter {
 
   // original[v] is the caller's number of the vertex at place v. Regions of one part write to one
   // `out`; `place` is shared, as regions share no vertices.
-  CertificateWriter(const Store<Int>& store, const std::vector<int32_t>& original,
-                    std::vector<int32_t>& place, TJoinSolution& out)
+  CertificateWriter(const Store<Int>& store, const UnwrittenVector<int32_t>& original,
+                    UnwrittenVector<int32_t>& place, TJoinSolution& out)
       : store_(store), original_(original), place_(place), out_(out) {}
 
   // Appends outermost region r and what it holds.
@@ -475,18 +486,18 @@ class CertificateWriter {
   }
 
   const Store<Int>& store_;
-  const std::vector<int32_t>& original_;
-  std::vector<int32_t>& place_;
+  const UnwrittenVector<int32_t>& original_;
+  UnwrittenVector<int32_t>& place_;
   TJoinSolution& out_;
   size_t vertices_ = 0, sets_ = 0;  // that were written; the lists are longer
   std::vector<Item> stack_;
 };
 
 template <typename Int>
-void write_certificate(const Store<Int>& store, const std::vector<int32_t>& original, Team& team,
+void write_certificate(const Store<Int>& store, const UnwrittenVector<int32_t>& original, Team& team,
                        TJoinSolution& out) {
   out.num_digits = CertificateWriter<Int>::kPlain ? 0 : kBits<Int> / 32;
-  std::vector<int32_t> place(store.n);
+  UnwrittenVector<int32_t> place(store.n);
   std::vector<TJoinSolution> found(num_parts(store.region.size()));
   in_parts(team, store.region.size(), [&](size_t part, size_t low, size_t high) {
     CertificateWriter<Int> writer(store, original, place, found[part]);

@@ -24,7 +24,10 @@ TJoinWeights dyadic_weights(std::span<const double> weights, int threads) {
       if (exponent == 0x7ff) throw std::invalid_argument("weights must be finite");
       // Subnormal numbers have no leading one and the exponent of the smallest normal ones.
       const uint64_t size = (bits & kFraction) | (exponent == 0 ? 0 : kFraction + 1);
-      if (size == 0) continue;
+      if (size == 0) {
+        result.mantissas[e] = result.shifts[e] = 0;
+        continue;
+      }
       const int zeros = std::countr_zero(size);
       const auto mantissa = int64_t(size >> zeros);
       result.mantissas[e] = bits >> 63 ? -mantissa : mantissa;
@@ -97,8 +100,8 @@ namespace {
 
 // Numbers the components of tiles and the vertices in none of them; returns how many there are.
 int32_t label_components(const Adjacency& graph, const WeightedGraph& tiles,
-                         const std::vector<int32_t>& tile_of, Team& team,
-                         std::vector<int32_t>& component) {
+                         const UnwrittenVector<int32_t>& tile_of, Team& team,
+                         UnwrittenVector<int32_t>& component) {
   const int32_t n = graph.num_vertices(), count = tiles.count();
   std::vector<int32_t> outside, leader;  // vertices in no tile, numbered after the tiles
   for (int32_t v = 0; v < n; ++v) {
@@ -137,10 +140,13 @@ int32_t label_components(const Adjacency& graph, const WeightedGraph& tiles,
   return labels;
 }
 
-std::vector<int32_t> tile_numbers(const Tiles& tiles, int32_t num_vertices, Team& team) {
-  std::vector<int32_t> tile_of(num_vertices, -1);
-  in_parts(team, size_t(tiles.count()), [&](size_t, size_t low, size_t high) {
-    for (size_t t = low; t < high; ++t) {
+UnwrittenVector<int32_t> tile_numbers(const Tiles& tiles, int32_t num_vertices, Team& team) {
+  UnwrittenVector<int32_t> tile_of(num_vertices);
+  in_parts(team, tile_of.size(), [&](size_t, size_t low, size_t high) {
+    std::fill(tile_of.begin() + low, tile_of.begin() + high, -1);
+  });
+  team.split(tiles.count(), Team::parts(2.0 * num_vertices), [&](int64_t low, int64_t high, int) {
+    for (int64_t t = low; t < high; ++t) {
       for (int32_t i = tiles.begin[t]; i < tiles.begin[t + 1]; ++i) {
         tile_of[tiles.order[i]] = int32_t(t);
       }
@@ -150,7 +156,7 @@ std::vector<int32_t> tile_numbers(const Tiles& tiles, int32_t num_vertices, Team
 }
 
 // Takes vertices out of their tiles, which may fall apart.
-void remove(const std::vector<int32_t>& vertices, std::vector<int32_t>& tile_of, Tiles& tiles) {
+void remove(const std::vector<int32_t>& vertices, UnwrittenVector<int32_t>& tile_of, Tiles& tiles) {
   for (const int32_t v : vertices) tile_of[v] = -1;
   Tiles left;
   for (int32_t t = 0; t < tiles.count(); ++t) {
@@ -189,7 +195,7 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
   layout.boundary.assign(problem.boundary.begin(), problem.boundary.end());
   Tiles tiles = tile(graph, is_boundary, std::clamp(problem.range / 64, 1, kTile), team);
   team.check(0);
-  std::vector<int32_t> tile_of = tile_numbers(tiles, n, team);
+  UnwrittenVector<int32_t> tile_of = tile_numbers(tiles, n, team);
   WeightedGraph between = graph_of_tiles(graph, tiles, tile_of, team);
   team.check(0);
   const int32_t labels = label_components(graph, between, tile_of, team, layout.component);
@@ -218,7 +224,10 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
   layout.ranges = sort_into_ranges(tiles, std::move(between), problem.range, team);
   layout.order = std::move(tiles.order);
   layout.n = int32_t(layout.order.size());
-  layout.index.assign(n, layout.n);
+  layout.index.resize(n);
+  in_parts(team, size_t(n), [&](size_t, size_t low, size_t high) {
+    std::fill(layout.index.begin() + low, layout.index.begin() + high, layout.n);
+  });
   layout.odd.resize(layout.n);
   in_parts(team, size_t(layout.n), [&](size_t, size_t low, size_t high) {
     for (size_t i = low; i < high; ++i) {

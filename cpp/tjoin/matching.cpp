@@ -37,6 +37,7 @@ std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& given) {
   Control control;
   Team team(1, control);
   tjoin::Layout layout = tjoin::lay_out(problem, team);
+  layout.bits = bits;
   using namespace tjoin;
   if (bits <= 64) return make_solver<int64_t>(problem, std::move(layout), team);
   if (bits <= 128) return make_solver<Int128>(problem, std::move(layout), team);
@@ -53,6 +54,7 @@ TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start,
   TJoinSolution solution;
   if (start == nullptr || !start->resolve(problem, control, solution)) {
     tjoin::Layout layout = lay_out(problem, control);
+    layout.bits = bits;
     if (layout.infeasible >= 0) {
       solution.infeasible = layout.infeasible;
       return solution;

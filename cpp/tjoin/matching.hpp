@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "base/control.hpp"
+#include "base/unwritten.hpp"
 
 namespace planaris {
 
 // The weight of edge e is mantissas[e] * 2^(exponent + shifts[e]); no shifts mean zeros.
 struct TJoinWeights {
-  std::vector<int64_t> mantissas;
-  std::vector<int32_t> shifts;
+  UnwrittenVector<int64_t> mantissas;
+  UnwrittenVector<int32_t> shifts;
   int32_t exponent = 0;
 };
 
@@ -66,9 +67,9 @@ struct TJoinSolution {
 
   // Set k holds the vertices order[start[k]], ..., order[stop[k] - 1]; sets are nested or
   // disjoint, and parent[k] < k is the smallest one around k, or -1.
-  std::vector<int32_t> order, start, stop, parent;
+  UnwrittenVector<int32_t> order, start, stop, parent;
   int32_t num_digits = 0;               // 0: plain int64; otherwise base 2^32, lowest first
-  std::vector<int64_t> values;          // the dual of each set, in half units
+  UnwrittenVector<int64_t> values;      // the dual of each set, in half units
   std::vector<int64_t> objective;       // digits, base 2^32
   std::vector<int64_t> lower;           // sum of all values; digits, base 2^32
   std::vector<int64_t> offset;          // digits, base 2^32; signed top digit

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <span>
 
 #include "third_party/doctest/doctest.h"
 
@@ -22,11 +23,11 @@ const int kCases = kWanted ? std::atoi(kWanted) : 20000;
 struct Case {
   int32_t n = 0;
   std::vector<int32_t> edges, odd, boundary;
-  std::vector<int64_t> weights;
+  UnwrittenVector<int64_t> weights;
 };
 
 // Numbers of the solution as int64: tests use weights small enough for that.
-int64_t number(const std::vector<int64_t>& digits, size_t first, size_t count) {
+int64_t number(std::span<const int64_t> digits, size_t first, size_t count) {
   int64_t value = 0;
   for (size_t i = 0; i < count; ++i) {
     CHECK((i < 2 || digits[first + i] == 0));
@@ -175,7 +176,7 @@ TEST_CASE("random cases match enumeration") {
     for (const int32_t shift : {70, 150, 400}) {
       Case heavy = c;
       heavy.edges.insert(heavy.edges.end(), {0, 0});
-      TJoinWeights wide{c.weights, std::vector<int32_t>(c.weights.size() + 1, 0), 0};
+      TJoinWeights wide{c.weights, UnwrittenVector<int32_t>(c.weights.size() + 1, 0), 0};
       wide.mantissas.push_back(1);
       wide.shifts.back() = shift;
       heavy.weights.push_back(0);  // never used: a loop joins nothing
@@ -219,8 +220,8 @@ TEST_CASE("prepared solvers match enumeration") {
       }
       CHECK(solver->set_weights({c.weights, {}, 0}));
       if (!c.weights.empty()) {  // numbers that are too narrow change nothing
-        const std::vector<int32_t> shifts(c.weights.size(), 70);
-        CHECK(!solver->set_weights({std::vector<int64_t>(c.weights.size(), 1), shifts, 0}));
+        const UnwrittenVector<int32_t> shifts(c.weights.size(), 70);
+        CHECK(!solver->set_weights({UnwrittenVector<int64_t>(c.weights.size(), 1), shifts, 0}));
       }
       c.odd.clear();
       for (uint64_t k = rng() % uint64_t(c.n + 1); k > 0; --k) {
@@ -245,7 +246,7 @@ TEST_CASE("warm starts match enumeration") {
       if (rng() % 2) c.odd.push_back(int32_t(rng() % uint64_t(c.n)));
       // Half of the time in finer units, so that old duals must be scaled.
       const auto finer = int32_t(rng() % 2 * 5);
-      const TJoinWeights weights{c.weights, std::vector<int32_t>(c.weights.size(), finer),
+      const TJoinWeights weights{c.weights, UnwrittenVector<int32_t>(c.weights.size(), finer),
                                  last.exponent - finer};
       TJoinSolution s = solve(c, weights, last.state.get());
       for (int64_t& w : c.weights) w <<= finer;
@@ -338,7 +339,7 @@ TEST_CASE("rounded weights are as close as a machine word allows") {
       CHECK(std::fabs(back - weights[e]) <= 0x1p-40 * scale);
     }
   }
-  CHECK(rounded_weights(std::vector<double>{0.0}).mantissas == std::vector<int64_t>{0});
+  CHECK(rounded_weights(std::vector<double>{0.0}).mantissas == UnwrittenVector<int64_t>{0});
   CHECK_THROWS_AS(rounded_weights(std::vector<double>{-1.0}), std::invalid_argument);
   CHECK_THROWS_AS(rounded_weights(std::vector<double>{NAN}), std::invalid_argument);
 }

@@ -16,12 +16,11 @@ class TypedState final : public TJoinState {
  public:
   TypedState(const TJoinProblem& problem, Layout&& layout, Team& team)
       : layout_(std::make_shared<Layout>(std::move(layout))),
-        edges_(std::make_shared<const std::vector<int32_t>>(problem.edges.begin(),
-                                                            problem.edges.end())),
+        edges_(copy_of(problem.edges, team)),
         odd_(layout_->odd),
         graph_(build(problem, team)),
         store_(graph_->n, odd_, team),
-        bits_(bits_needed(problem)) {
+        bits_(layout_->bits) {
     layout_->graph = {};
   }
 
@@ -32,6 +31,7 @@ class TypedState final : public TJoinState {
  private:
   template <typename>
   friend class TypedSolver;
+  static std::shared_ptr<const UnwrittenVector<int32_t>> copy_of(std::span<const int32_t> edges, Team& team);
   std::shared_ptr<Graph<Int>> build(const TJoinProblem& problem, Team& team);
   bool fits(const TJoinProblem& problem) const;
   bool change_parity(const TJoinProblem& problem);
@@ -41,23 +41,33 @@ class TypedState final : public TJoinState {
 
   // Shared with states that started from this one, until a weight changes.
   std::shared_ptr<Layout> layout_;
-  std::shared_ptr<const std::vector<int32_t>> edges_;
-  std::vector<uint8_t> odd_;
+  std::shared_ptr<const UnwrittenVector<int32_t>> edges_;
+  UnwrittenVector<uint8_t> odd_;
   int32_t exponent_ = 0;
   Int offset_ = 0;
-  std::shared_ptr<std::vector<Int>> weight_;  // by edge, not doubled
+  std::shared_ptr<UnwrittenVector<Int>> weight_;  // by edge, not doubled
   std::shared_ptr<Graph<Int>> graph_;
   Store<Int> store_;
   int bits_ = 0;
 };
 
 template <typename Int>
+std::shared_ptr<const UnwrittenVector<int32_t>> TypedState<Int>::copy_of(std::span<const int32_t> edges,
+                                                                         Team& team) {
+  auto copy = std::make_shared<UnwrittenVector<int32_t>>(edges.size());
+  in_parts(team, edges.size(), [&](size_t, size_t low, size_t high) {
+    std::copy(edges.begin() + low, edges.begin() + high, copy->begin() + low);
+  });
+  return copy;
+}
+
+template <typename Int>
 std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, Team& team) {
   const TJoinWeights& w = *problem.weights;
   exponent_ = w.exponent;
   const size_t m = w.mantissas.size();
-  weight_ = std::make_shared<std::vector<Int>>(m);
-  std::vector<Int>& weight = *weight_;
+  weight_ = std::make_shared<UnwrittenVector<Int>>(m);
+  UnwrittenVector<Int>& weight = *weight_;
   in_parts(team, m, [&](size_t, size_t low, size_t high) {
     for (size_t e = low; e < high; ++e) {
       weight[e] = shifted(Int(w.mantissas[e]), w.shifts.empty() ? 0 : w.shifts[e]);
@@ -78,7 +88,8 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
   auto made = std::make_shared<Graph<Int>>();
   Graph<Int>& g = *made;
   g.n = layout_->n;
-  g.offsets.assign(size_t(g.n) + 2, 0);
+  g.offsets.resize(size_t(g.n) + 2);
+  g.offsets[0] = 0;
   const Adjacency& from = layout_->graph;
   const auto& index = layout_->index;
   // No loops, and no edges between boundary vertices. The boundary is never scanned, so that its
@@ -86,9 +97,9 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
   in_parts(team, size_t(g.n), [&](size_t, size_t low, size_t high) {
     for (size_t i = low; i < high; ++i) {
       const int32_t u = layout_->order[i];
-      for (int32_t k = from.offsets[u]; k < from.offsets[u + 1]; ++k) {
-        g.offsets[i + 1] += from.neighbours[k] != u;
-      }
+      int32_t arcs = 0;
+      for (int32_t k = from.offsets[u]; k < from.offsets[u + 1]; ++k) arcs += from.neighbours[k] != u;
+      g.offsets[i + 1] = arcs;
     }
   });
   team.check(0);
@@ -132,7 +143,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
   });
   begin(0);
   paths[0]->append_rest(pairs.loose, edges.back());
-  return odd_edges(edges, weight_->size());
+  return odd_edges(edges, weight_->size(), team);
 }
 
 // False when primal and dual differ, which a cold start excludes.
@@ -161,9 +172,8 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   const Pairs pairs = matched_pairs(store_, team);
   out.exact = pairs.loose.empty();
   out.join = join_of(pairs, team);
-  Int objective = 0;
-  for (const int32_t e : out.join) objective += (*weight_)[e];
-  const Int duals = store_.dual_sum();
+  const Int objective = sum_in_parts<Int>(team, out.join.size(), [&](size_t i) { return (*weight_)[out.join[i]]; });
+  const Int duals = sum_in_parts<Int>(team, store_.region.size(), [&](size_t r) { return store_.dual(r); });
   if (out.exact ? objective + objective != duals : objective + objective < duals) {
     control.set_finishing(false);
     return false;
@@ -199,7 +209,7 @@ void TypedState<Int>::change_weights(const TJoinWeights& w) {
   const auto copy = [&] {
     if (own) return;
     own = true;
-    weight_ = std::make_shared<std::vector<Int>>(*weight_);
+    weight_ = std::make_shared<UnwrittenVector<Int>>(*weight_);
     graph_ = std::make_shared<Graph<Int>>(*graph_);
   };
   if (finer > 0) {
@@ -229,7 +239,7 @@ void TypedState<Int>::change_weights(const TJoinWeights& w) {
 template <typename Int>
 void TypedState<Int>::replace_weights(const TJoinWeights& w) {
   exponent_ = w.exponent;
-  std::vector<Int>& weight = *weight_;
+  UnwrittenVector<Int>& weight = *weight_;
   if (w.shifts.empty()) {
     std::copy(w.mantissas.begin(), w.mantissas.end(), weight.begin());
   } else {

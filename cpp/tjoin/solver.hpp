@@ -107,7 +107,9 @@ class TypedSolver final : public TJoinSolver {
     cancel_pairs(join, begin);
     Int total = 0;
     for (size_t i = begin; i < join.size(); ++i) total += (*base_.weight_)[join[i]];
-    if (total + total != base_.store_.dual_sum()) {
+    Int duals = 0;
+    for (size_t r = 0; r < base_.store_.region.size(); ++r) duals += base_.store_.dual(r);
+    if (total + total != duals) {
       throw std::logic_error("T-join: primal and dual differ");
     }
     append_digits(total, num_digits, objective);
@@ -204,7 +206,8 @@ class TypedSolver final : public TJoinSolver {
   Pairs pairs_;
   Paths<Int> paths_;
   std::vector<uint8_t> flag_, parity_, is_odd_;
-  std::vector<int32_t> odd_, roots_, place_;
+  std::vector<int32_t> odd_, roots_;
+  UnwrittenVector<int32_t> place_;
   std::vector<int32_t> ends_;  // of edges, by place in the sweep
 };
 

@@ -5,34 +5,26 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/unwritten.hpp"
 #include "base/wide_integer.hpp"
 #include "tjoin/tiles.hpp"
 
 namespace planaris::tjoin {
 
-// Leaves new elements as the memory is, so that the threads that will use them write them first.
-template <typename T>
-struct Unwritten {
-  static_assert(std::is_trivially_copyable_v<T>);
-  using value_type = T;
-  Unwritten() = default;
-  template <class U>
-  Unwritten(const Unwritten<U>&) {}
-  T* allocate(size_t count) { return std::allocator<T>().allocate(count); }
-  void deallocate(T* found, size_t count) { std::allocator<T>().deallocate(found, count); }
-  void construct(T*) {}
-  template <class... From>
-  void construct(T* place, From&&... from) {
-    ::new (static_cast<void*>(place)) T(std::forward<From>(from)...);
-  }
-  bool operator==(const Unwritten&) const { return true; }
-};
-template <typename T>
-using UnwrittenVector = std::vector<T, Unwritten<T>>;
+// The sum of numbers that do not round, of(i) for i in [0, count).
+template <typename Int, class Of>
+Int sum_in_parts(Team& team, size_t count, Of&& of) {
+  std::vector<Int> sums(num_parts(count), Int(0));
+  in_parts(team, count, [&](size_t part, size_t low, size_t high) {
+    Int sum = 0;
+    for (size_t i = low; i < high; ++i) sum += of(i);
+    sums[part] = sum;
+  });
+  return std::accumulate(sums.begin(), sums.end(), Int(0));
+}
 
 // Vertices are 0..n-1 in sweep order; vertex n is the boundary, which absorbs any parity.
 template <typename Int>
@@ -45,7 +37,7 @@ struct Arc {
 template <typename Int>
 struct Graph {
   int32_t n = 0;
-  std::vector<int32_t> offsets;  // n + 2
+  UnwrittenVector<int32_t> offsets;  // n + 2
   UnwrittenVector<Arc<Int>> arcs;    // weights doubled, so that every dual is an integer
 };
 
@@ -107,7 +99,7 @@ struct Store {
   uint32_t mark = 0;
   Counters count;
 
-  Store(int32_t n, const std::vector<uint8_t>& odd, Team& team) : n(n) {
+  Store(int32_t n, const UnwrittenVector<uint8_t>& odd, Team& team) : n(n) {
     v.resize(size_t(n) + 1);
     base.resize(size_t(n) + 1);
     std::vector<int32_t> first(num_parts(size_t(n)) + 1, 0);  // region of each part
@@ -186,13 +178,7 @@ struct Store {
     }
   }
   void dissolve(int32_t x);
-  Int dual_sum() const {
-    Int sum = 0;
-    for (const Region<Int>& r : region) {
-      if (!r.spare) sum += r.y;
-    }
-    return sum;
-  }
+  Int dual(size_t r) const { return region[r].spare ? Int(0) : region[r].y; }
 };
 
 // Takes x out of every region; what it was matched to gets free. Opens blossoms down to x;

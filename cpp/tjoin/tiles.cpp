@@ -34,7 +34,7 @@ void fill_together(std::span<const int32_t> edges, Adjacency& a, Team& team) {
 // Appends the tiles of the vertices [low, high).
 void tile_part(const Adjacency& graph, int32_t low, int32_t high, int32_t most,
                std::vector<uint8_t>& taken, Tiles& tiles) {
-  std::vector<int32_t>& order = tiles.order;
+  UnwrittenVector<int32_t>& order = tiles.order;
   std::vector<int32_t> waiting;  // seeds of later tiles
   size_t next = 0;
   for (int32_t s = low; s < high; ++s) {
@@ -91,11 +91,12 @@ WeightedGraph side_of(const WeightedGraph& whole, const std::vector<uint8_t>& si
 }  // namespace
 
 Adjacency adjacency(int32_t num_vertices, std::span<const int32_t> edges, Team& team) {
-  for (const int32_t v : edges) {
-    if (v < 0 || v >= num_vertices) {
+  in_parts(team, edges.size(), [&](size_t, size_t low, size_t high) {
+    for (size_t i = low; i < high; ++i) {
+      if (edges[i] >= 0 && edges[i] < num_vertices) continue;
       throw std::invalid_argument("edges name a vertex that does not exist");
     }
-  }
+  });
   Adjacency a;
   a.offsets.assign(size_t(num_vertices) + 1, 0);
   a.neighbours.resize(edges.size());
@@ -135,19 +136,23 @@ Tiles tile(const Adjacency& graph, const std::vector<uint8_t>& left_out, int32_t
   team.work(size_t(parts), [&](int, int p) {
     tile_part(graph, int32_t(n * p / parts), int32_t(n * (p + 1) / parts), most, taken, found[p]);
   });
-  Tiles tiles = std::move(found[0]);
-  for (int64_t p = 1; p < parts; ++p) {
-    const auto before = int32_t(tiles.order.size());
-    for (const int32_t b : found[p].begin) tiles.begin.push_back(before + b);
-    tiles.order.insert(tiles.order.end(), found[p].order.begin(), found[p].order.end());
-    found[p] = {};
+  Tiles tiles;
+  std::vector<int32_t> before{0};
+  for (const Tiles& part : found) {
+    for (const int32_t b : part.begin) tiles.begin.push_back(before.back() + b);
+    before.push_back(before.back() + int32_t(part.order.size()));
   }
-  tiles.begin.push_back(int32_t(tiles.order.size()));
+  tiles.begin.push_back(before.back());
+  tiles.order.resize(size_t(before.back()));
+  team.work(size_t(parts), [&](int, int p) {
+    std::ranges::copy(found[p].order, tiles.order.begin() + before[p]);
+    found[p] = {};
+  });
   return tiles;
 }
 
 WeightedGraph graph_of_tiles(const Adjacency& graph, const Tiles& tiles,
-                             const std::vector<int32_t>& tile_of, Team& team) {
+                             const UnwrittenVector<int32_t>& tile_of, Team& team) {
   const auto count = size_t(tiles.count());
   const size_t parts = num_parts(tiles.order.size());
   std::vector<WeightedGraph> found(parts);
@@ -246,13 +251,16 @@ std::vector<Range> sort_into_ranges(Tiles& tiles, WeightedGraph&& graph, int32_t
     if (range.parent >= 0) range.parent = int32_t(ranges.size()) - 1 - range.parent;
   }
   Tiles moved;
-  moved.order.reserve(tiles.order.size());
-  for (const int32_t t : sorted) {
-    moved.begin.push_back(int32_t(moved.order.size()));
-    moved.order.insert(moved.order.end(), tiles.order.begin() + tiles.begin[t],
-                       tiles.order.begin() + tiles.begin[t + 1]);
-  }
-  moved.begin.push_back(int32_t(moved.order.size()));
+  moved.begin.push_back(0);
+  for (const int32_t t : sorted) moved.begin.push_back(moved.begin.back() + tiles.begin[t + 1] - tiles.begin[t]);
+  moved.order.resize(tiles.order.size());
+  team.split(int64_t(sorted.size()), Team::parts(double(tiles.order.size())), [&](int64_t low, int64_t high, int) {
+    for (int64_t k = low; k < high; ++k) {
+      const int32_t t = sorted[k];
+      std::copy(tiles.order.begin() + tiles.begin[t], tiles.order.begin() + tiles.begin[t + 1],
+                moved.order.begin() + moved.begin[k]);
+    }
+  });
   tiles = std::move(moved);
   return ranges;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/unwritten.hpp"
 #include "base/team.hpp"
 #include "graph/graph_bisection.hpp"
 
@@ -32,7 +33,7 @@ struct Range {
 
 // Half-edge h of vertex u runs along edge h / 2 to neighbours[k]; a vertex' half-edges ascend.
 struct Adjacency {
-  std::vector<int32_t> offsets, neighbours, half;
+  UnwrittenVector<int32_t> offsets, neighbours, half;
 
   int32_t num_vertices() const { return int32_t(offsets.size()) - 1; }
   int32_t degree(int32_t v) const { return offsets[v + 1] - offsets[v]; }
@@ -43,7 +44,8 @@ Adjacency adjacency(int32_t num_vertices, std::span<const int32_t> edges, Team& 
 
 // Tile t holds order[begin[t]], ..., order[begin[t + 1] - 1] and is connected.
 struct Tiles {
-  std::vector<int32_t> order, begin;
+  UnwrittenVector<int32_t> order;
+  std::vector<int32_t> begin;
 
   int32_t count() const { return int32_t(begin.size()) - 1; }
 };
@@ -53,7 +55,7 @@ Tiles tile(const Adjacency& graph, const std::vector<uint8_t>& left_out, int32_t
 
 // Tiles as vertices, joined by as many edges as run between them.
 WeightedGraph graph_of_tiles(const Adjacency& graph, const Tiles& tiles,
-                             const std::vector<int32_t>& tile_of, Team& team);
+                             const UnwrittenVector<int32_t>& tile_of, Team& team);
 
 // Halves the tiles until a part holds at most `most` vertices, and sorts them by part. A range
 // comes after the two it is made of.

@@ -31,6 +31,7 @@ __all__ = [
     "check_structure",
     "control",
     "structure_control",
+    "structure_team",
     "team",
     "use_clock",
     "use_threads",
@@ -430,6 +431,16 @@ def structure_control() -> tuple[ProgressCallback | None, float]:
     (None, inf)
     """
     return control(_structure.get())
+
+
+def structure_team() -> tuple[int, ProgressCallback | None, float]:
+    """Return what kernels of structure with several threads take, as :func:`team`.
+
+    >>> with Budget(threads=2).for_structure():
+    ...     structure_team()
+    (2, None, inf)
+    """
+    return team(_structure.get())
 
 
 def check_structure() -> None:

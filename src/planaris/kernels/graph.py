@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import _core
-from planaris.budget import Budget, control, structure_control
+from planaris.budget import Budget, control, structure_control, structure_team
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
@@ -74,7 +74,7 @@ def embed_drawing(
     pair holds two edges (crossing, overlap), an edge and a vertex (through-vertex), or two
     vertices (same-place).
     """
-    found = _core.embed_drawing(num_vertices, edges, positions, *structure_control())
+    found = _core.embed_drawing(num_vertices, edges, positions, *structure_team())
     at_fault = (found.first, found.second)
     return FLAWS[found.flaw], at_fault, found.rotation, found.offsets, found.outer
 
