@@ -13,6 +13,7 @@ namespace planaris {
 namespace {
 
 constexpr int kAtOnce = 32;  // products that are summed up on their own, of what is left
+constexpr int kStrip = 8;  // slivers of columns that are one task
 constexpr int kLeftBits = 23, kRightBits = 24;
 
 // So large that adding it and taking it off again rounds a number to a multiple of 2^(E-bits), 2^E being
@@ -23,49 +24,49 @@ PLANARIS_INLINE double splitter(double largest, int bits) {
   return 1.5 * power_of_two(exponent + 1 - bits + 52);
 }
 
-// For every row; false if one is out of range.
-PLANARIS_CLONES bool find_splitters(int rows, int depth, const double* x, int64_t step, int bits,
-                                    double* out) {
-  for (int i = 0; i < rows; ++i) out[i] = 0.0;
-  bool finite = true;
-  for (int t = 0; t < depth; ++t) {
-    const double* column = x + t * step;
-    bool all = true;
-    for (int i = 0; i < rows; ++i) {
-      const double size = std::fabs(column[i]);
-      all &= size < 0x1p900;
-      out[i] = out[i] < size ? size : out[i];
-    }
-    finite &= all;
-  }
-  for (int i = 0; i < rows; ++i) {
-    if (out[i] != 0.0 && out[i] < 0x1p-900) return false;
-    out[i] = splitter(out[i], bits);
-  }
-  return finite;
-}
-
-// What a sliver of `height` rows becomes, each `depth` times `height` numbers: leading parts, the rest,
-// and numbers rounded to doubles. Rows past the last are zero.
+// What a sliver of rows becomes, each `depth` times its height: leading parts, the rest, and numbers rounded to doubles.
 struct SplitSliver {
   double *lead, *rest, *whole;
 };
 
-PLANARIS_CLONES void split_sliver(int live, int height, int depth, const double* high,
-                                  const double* low, int64_t step, const double* splitters,
-                                  SplitSliver out) {
-  for (int t = 0; t < depth; ++t, high += step, low += step) {
+// Splits `live` rows of a sliver, the others are zero; false if one is out of range.
+PLANARIS_INLINE bool split_rows(int live, int height, int depth, PairMatrix<const double> x, int bits,
+                                SplitSliver out) {
+  double most[kMostTileRows] = {}, nothing[kMostTileRows] = {};
+  for (int t = 0; t < depth; ++t) {
+    const double* column = x.high + t * x.step;
     for (int i = 0; i < live; ++i) {
-      const double lead = (high[i] + splitters[i]) - splitters[i];
-      out.lead[t * height + i] = lead;
-      out.rest[t * height + i] = (high[i] - lead) + low[i];
-      if (out.whole != nullptr) out.whole[t * height + i] = high[i];
-    }
-    for (int i = live; i < height; ++i) {
-      out.lead[t * height + i] = out.rest[t * height + i] = 0.0;
-      if (out.whole != nullptr) out.whole[t * height + i] = 0.0;
+      const double size = std::fabs(column[i]);
+      nothing[i] += size - size;  // but of what is infinite, or no number
+      most[i] = most[i] < size ? size : most[i];
     }
   }
+  for (int i = 0; i < live; ++i) {
+    if (nothing[i] != 0.0 || !(most[i] < 0x1p900) || (most[i] != 0.0 && most[i] < 0x1p-900)) return false;
+    most[i] = splitter(most[i], bits);
+  }
+  for (int t = 0; t < depth; ++t) {
+    const double *high = x.high + t * x.step, *low = x.low + t * x.step;
+    double *lead = out.lead + t * height, *rest = out.rest + t * height;
+    for (int i = 0; i < live; ++i) {
+      lead[i] = (high[i] + most[i]) - most[i];
+      rest[i] = (high[i] - lead[i]) + low[i];
+    }
+    for (int i = live; i < height; ++i) lead[i] = rest[i] = 0.0;
+    if (out.whole == nullptr) continue;
+    for (int i = 0; i < height; ++i) out.whole[t * height + i] = i < live ? high[i] : 0.0;
+  }
+  return true;
+}
+
+PLANARIS_CLONES bool split_sliver(int live, int height, int depth, PairMatrix<const double> x, int bits,
+                                  SplitSliver out) {
+  // Heights that compilers know make the loops above a few registers.
+  if (live == kMostTileRows) return split_rows(kMostTileRows, kMostTileRows, depth, x, bits, out);
+  if (live == kTileColumns && height == kTileColumns) {
+    return split_rows(kTileColumns, kTileColumns, depth, x, bits, out);
+  }
+  return split_rows(live, height, depth, x, bits, out);
 }
 
 // (high, low) += exact + rest
@@ -94,59 +95,55 @@ bool split_rank_update_lower(int first, int all_rows, int last, int depth,
   const size_t left_size = size_t(tile.rows) * depth, right_size = size_t(kTileColumns) * depth;
   const int left_slivers = round_up(rows, tile.rows) / tile.rows,
             right_slivers = round_up(columns, kTileColumns) / kTileColumns;
-  packing.splitters.resize(rows);
   packing.rows.resize(2 * left_size * left_slivers);
   packing.columns.resize(3 * right_size * right_slivers);
-  double* const splitters = packing.splitters.data();
-  if (!find_splitters(columns, depth, y.high, y.step, kRightBits, splitters)) return false;
   for (int k = 0; k < right_slivers; ++k) {
     double* to = packing.columns.data() + 3 * right_size * k;
-    const auto from = y.from(k * kTileColumns, 0);
-    split_sliver(std::min(kTileColumns, columns - k * kTileColumns), kTileColumns, depth, from.high,
-                 from.low, from.step, splitters + k * kTileColumns,
-                 {to, to + right_size, to + 2 * right_size});
+    const int j = k * kTileColumns, live = std::min(kTileColumns, columns - j);
+    const SplitSliver out{to, to + right_size, to + 2 * right_size};
+    if (!split_sliver(live, kTileColumns, depth, y.from(j, 0), kRightBits, out)) return false;
   }
-  if (!find_splitters(rows, depth, x.high, x.step, kLeftBits, splitters)) return false;
   for (int k = 0; k < left_slivers; ++k) {
     double* to = packing.rows.data() + 2 * left_size * k;
-    const auto from = x.from(k * tile.rows, 0);
-    split_sliver(std::min(tile.rows, rows - k * tile.rows), tile.rows, depth, from.high, from.low,
-                 from.step, splitters + k * tile.rows, {to, to + left_size, nullptr});
+    const int i = k * tile.rows, live = std::min(tile.rows, rows - i);
+    if (!split_sliver(live, tile.rows, depth, x.from(i, 0), kLeftBits, {to, to + left_size, nullptr})) return false;
   }
-  const auto strip = [&](int begin, int end) {
-    for (int k = begin; k < end; ++k) {
-      const int j = k * kTileColumns, width = std::min(kTileColumns, columns - j);
-      const double* right = packing.columns.data() + 3 * right_size * k;
-      for (int i = j / tile.rows * tile.rows; i < rows; i += tile.rows) {
-        const double* left = packing.rows.data() + 2 * left_size * (i / tile.rows);
-        const int column = first + j, own = high.eliminated;
-        // Columns that are left have no rows that are eliminated.
-        const bool one_part = column + kTileColumns <= own || (column >= own && first + i >= own);
-        if (one_part && width == kTileColumns && i + tile.rows <= rows) {
-          const int64_t step = column < own ? high.own_step : high.rest_step;
-          tile.split(depth, kAtOnce, left, right, high.column(column) + first + i, low.column(column) + first + i,
-                     step);
-          continue;
-        }
-        double exact[kMostTileRows * kTileColumns], rest[kMostTileRows * kTileColumns];
-        tile.sum(depth, depth, left, right, exact);
-        tile.sum(2 * depth, kAtOnce, left, right + right_size, rest);
-        for (int q = 0; q < width; ++q) {
-          const int from = column + q < own ? i : std::max(i, own - first);
-          const int at = q * tile.rows + from - i;
-          add_sums(std::min(tile.rows, rows - i) - (from - i), exact + at, rest + at,
-                   high.column(column + q) + first + from, low.column(column + q) + first + from);
-        }
-      }
+  const auto add_tile = [&](int i, int k) {
+    const int j = k * kTileColumns, width = std::min(kTileColumns, columns - j);
+    const double* left = packing.rows.data() + 2 * left_size * (i / tile.rows);
+    const double* right = packing.columns.data() + 3 * right_size * k;
+    const int column = first + j, own = high.eliminated;
+    // Columns that are left have no rows that are eliminated.
+    const bool one_part = column + kTileColumns <= own || (column >= own && first + i >= own);
+    if (one_part && width == kTileColumns && i + tile.rows <= rows) {
+      const int64_t step = column < own ? high.own_step : high.rest_step;
+      tile.split(depth, kAtOnce, left, right, high.column(column) + first + i, low.column(column) + first + i,
+                 step);
+      return;
+    }
+    double exact[kMostTileRows * kTileColumns], rest[kMostTileRows * kTileColumns];
+    tile.sum(depth, depth, left, right, exact);
+    tile.sum(2 * depth, kAtOnce, left, right + right_size, rest);
+    for (int q = 0; q < width; ++q) {
+      const int from = column + q < own ? i : std::max(i, own - first);
+      const int at = q * tile.rows + from - i;
+      add_sums(std::min(tile.rows, rows - i) - (from - i), exact + at, rest + at,
+               high.column(column + q) + first + from, low.column(column + q) + first + from);
     }
   };
+  // Rows stay in the nearest cache while they meet the columns of a strip.
+  const auto strip = [&](int strip) {
+    const int begin = strip * kStrip, end = std::min(begin + kStrip, right_slivers);
+    for (int i = begin * kTileColumns / tile.rows * tile.rows; i < rows; i += tile.rows) {
+      for (int k = begin; k < end && k * kTileColumns < i + tile.rows; ++k) add_tile(i, k);
+    }
+  };
+  const int strips = (right_slivers + kStrip - 1) / kStrip;
   if (!parallel || int64_t(rows) * columns * depth < 4 * kWorthSplitting) {
-    strip(0, right_slivers);
-    return true;
+    for (int k = 0; k < strips; ++k) strip(k);
+  } else {
+    parallel(strips, strip);
   }
-  constexpr int kWidth = 8;
-  parallel((right_slivers + kWidth - 1) / kWidth,
-           [&](int k) { strip(k * kWidth, std::min(right_slivers, (k + 1) * kWidth)); });
   return true;
 }
 

@@ -68,6 +68,14 @@ SIMD_TARGET void tile_sums(int depth, int at_once, const double* rows, const dou
 SIMD_TARGET void tile_split(int depth, int at_once, const double* rows, const double* columns, double* high,
                             double* low, int64_t step) {
   constexpr int kVectors = kTileRows / kDoubles;
+  constexpr int kLine = 8;  // numbers of a cache line; entries are fetched while their sums are made
+  for (int j = 0; j < kTileColumns; ++j) {
+    for (int i = 0; i < kTileRows + kLine - 1; i += kLine) {
+      const int64_t at = step * j + (i < kTileRows ? i : kTileRows - 1);
+      __builtin_prefetch(high + at, 1);
+      __builtin_prefetch(low + at, 1);
+    }
+  }
   double exact[kTileRows * kTileColumns], rest[kTileRows * kTileColumns];
   tile_sums(depth, depth, rows, columns, exact);
   tile_sums(2 * depth, at_once, rows, columns + kTileColumns * depth, rest);

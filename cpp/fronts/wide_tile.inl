@@ -78,23 +78,27 @@ SIMD_TARGET void wide_factors(int count, double inverse, double inverse_low, Pai
 template <int columns>
 SIMD_TARGET inline void wide_register(int depth, PairMatrix<const double> x,
                                       PairMatrix<const double> y, PairMatrix<double> c) {
-  DoubleVector sum[columns], rest[columns], large[columns];
+  DoubleVector sum[columns], rest[columns], large[columns], other[columns] = {};
 #pragma GCC unroll 4
   for (int j = 0; j < columns; ++j) {
     sum[j] = load(c.high + c.step * j);
     rest[j] = load(c.low + c.step * j);
     large[j] = magnitude(sum[j]);
   }
-  for (int t = 0; t < depth; ++t) {
-    const DoubleVector size = magnitude(load(x.high + x.step * t));
+  for (int t = 0; t < depth; t += 2) {  // two sums at a time, as each waits for itself
+    const bool both = t + 1 < depth;
+    const DoubleVector size = magnitude(load(x.high + x.step * t)),
+                       second = both ? magnitude(load(x.high + x.step * (t + 1))) : DoubleVector{};
+    const double *first_y = y.high + y.step * t, *second_y = both ? first_y + y.step : first_y;
 #pragma GCC unroll 4
     for (int j = 0; j < columns; ++j) {
-      large[j] = rounded_once(size, magnitude(spread(y.high[y.step * t + j])), large[j]);
+      large[j] = rounded_once(size, magnitude(spread(first_y[j])), large[j]);
+      other[j] = rounded_once(second, magnitude(spread(second_y[j])), other[j]);
     }
   }
 #pragma GCC unroll 4
   for (int j = 0; j < columns; ++j) {
-    large[j] *= 4.0;
+    large[j] = 4.0 * (large[j] + other[j]);
     const DoubleVector total = large[j] + sum[j];
     rest[j] += sum[j] - (total - large[j]);
     sum[j] = total;

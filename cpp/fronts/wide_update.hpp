@@ -24,7 +24,7 @@ struct PairMatrix {
 
 // Buffers that one thread reuses from call to call.
 struct WidePacking {
-  std::vector<double> rows, columns, splitters;
+  std::vector<double> rows, columns;
 };
 
 // C[i, j] += Σ_t X[i, t] Y[j, t] for 0 ≤ j < columns, j < i < rows. Entries on and above the

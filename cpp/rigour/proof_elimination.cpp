@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "base/constants.hpp"
@@ -20,13 +21,25 @@ namespace {
 // What a front leaves for its parent, rows that have to wait first, then its boundary: lower
 // triangles, column after column.
 struct Handed {
-  std::unique_ptr<double[]> high, low, radii;
+  std::unique_ptr<double[]> numbers;
+  double *high = nullptr, *low = nullptr, *radii = nullptr;
   int32_t rows = 0;
   std::vector<int32_t> legs;  // of the rows that wait
 
   int32_t step() const { return rows + kWideSlack; }
   size_t room() const { return size_t(rows) * step(); }
+  void make_room(bool wide, bool with_radii) {
+    numbers = std::make_unique_for_overwrite<double[]>((1 + wide + with_radii) * room());
+    high = numbers.get();
+    if (wide) low = high + room();
+    if (with_radii) radii = high + (1 + wide) * room();
+  }
 };
+
+// Numbers side by side, and up to kWideSlack more.
+void copy_eights(int32_t count, const double* from, double* to) {
+  for (int32_t i = 0; i < count; i += kWideSlack + 1) std::memcpy(to + i, from + i, (kWideSlack + 1) * sizeof(double));
+}
 
 // At least the size of an entry: rounding takes 2^-24 of a float, or 2^-150, at most.
 float size_above(double entry) {
@@ -59,9 +72,13 @@ class Run {
     pivots_.assign(nodes, {1.0, 0});
     negative_.assign(nodes, 0);
     log_errors_.assign(nodes, 0.0);
-    if (!with_radii_) result_.factors.resize(nodes);
+    if (!with_radii_) {
+      result_.factors.resize(nodes);
+      result_.memory.resize(team_.threads());
+    }
     team_.work(cut.successors(tree_, true), cut.waits(tree_, true), [&](int worker, int task) {
       Worker& w = workers_[worker];
+      w.memory = with_radii_ ? nullptr : &result_.memory[worker];
       for (int32_t node = cut.tasks[task].first; node <= cut.tasks[task].last; ++node) {
         team_.check(worker, w.done * team_.threads() / tree_.work.back());
         w.done += tree_.own_work(node);
@@ -99,6 +116,7 @@ class Run {
     std::vector<RankedPair> ranked;
     RadiusBuffers buffers;
     WideBuffers wide_buffers;
+    Arena* memory = nullptr;  // for factors
     int32_t largest_front = 0;
     double done = 0.0;
   };
@@ -144,6 +162,7 @@ class Run {
   void make_room(Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
     to.rows = s.rows - s.eliminated;
+    to.make_room(wide_, with_radii_);
     if (with_radii_) {
       w.radii.resize(s.rows * radii_step(s));
       if (s.rows < kManyRows) std::fill(w.radii.begin(), w.radii.end(), 0.0);
@@ -156,13 +175,11 @@ class Run {
     }
     const int64_t step = s.rows + kWideSlack;
     for (auto* own : {&w.matrix, &w.own_low}) own->resize(step * s.eliminated);
-    to.high = std::make_unique_for_overwrite<double[]>(to.room());
-    to.low = std::make_unique_for_overwrite<double[]>(to.room());
-    w.high = {w.matrix.data(), to.high.get(), step, to.step(), s.eliminated};
-    w.low = {w.own_low.data(), to.low.get(), step, to.step(), s.eliminated};
+    w.high = {w.matrix.data(), to.high, step, to.step(), s.eliminated};
+    w.low = {w.own_low.data(), to.low, step, to.step(), s.eliminated};
     if (s.rows >= kManyRows) return;
     for (auto* own : {&w.matrix, &w.own_low}) std::fill(own->begin(), own->end(), 0.0);
-    for (auto* rest : {to.high.get(), to.low.get()}) std::fill_n(rest, to.room(), 0.0);
+    std::fill_n(to.high, 2 * to.room(), 0.0);
   }
 
   // From column to column of w.radii.
@@ -261,10 +278,10 @@ class Run {
     if (s.rows >= kManyRows) {
       for (const int32_t j : w.map) clear_column(w, s, j);
     }
-    place_entries(from.high.get(), from.step(), w.map, true, w.high);
-    if (wide_) place_entries(from.low.get(), from.step(), w.map, true, w.low);
+    place_entries(from.high, from.step(), w.map, true, w.high);
+    if (wide_) place_entries(from.low, from.step(), w.map, true, w.low);
     if (with_radii_) {
-      place_entries(from.radii.get(), from.step(), w.map, false,
+      place_entries(from.radii, from.step(), w.map, false,
                     {w.radii.data(), nullptr, radii_step(s), 0, s.rows});
     }
     from = {};
@@ -290,7 +307,7 @@ class Run {
       constexpr int32_t kRun = 8;  // rows that often stay side by side
       for (; i + kRun <= rows; i += kRun) {
         if (map[i + kRun - 1] - map[i] == kRun - 1) {
-          std::copy_n(from + i, kRun, column + map[i]);
+          std::memcpy(column + map[i], from + i, kRun * sizeof(double));  // inlined, as it has a fixed size
         } else {
           for (int32_t k = i; k < i + kRun; ++k) column[map[k]] = from[k];
         }
@@ -305,7 +322,9 @@ class Run {
     f.eliminated = s.eliminated;
     f.refused_left = s.left;
     f.refused_right = s.right;
-    f.place = w.place;
+    auto* const place = w.memory->take<int32_t>(s.rows);
+    std::copy_n(w.place.data(), s.rows, place);
+    f.place = place;
     const auto count = FrontElimination<double>::roundings_in_order(s.rows, s.eliminated);
     const double wide = WideFront::updates_error(s.eliminated);
     const double update = wide_ ? wide + WideFront::kQuotient * 1.25 : (count.term + 4) * kUnit;
@@ -320,18 +339,32 @@ class Run {
       sound = run_front(w, node, s);
     }
     hand_on(w, node, s);
-    f.lower.reserve(size_t(s.eliminated) * (2 * s.rows - s.eliminated - 1) / 2);
-    for (int32_t j = 0; j < s.eliminated; ++j) {
-      const double* column = w.high.column(j);
-      f.lower.insert(f.lower.end(), column + j + 1, column + s.rows);
-    }
+    f.lower = packed(w, s);
     if (wide_) return sound;
     const Handed& left = handed_[node];
     for (int32_t j = 0; j < left.rows; ++j) {
-      const double* column = left.high.get() + size_t(j) * left.step();
+      const double* column = left.high + size_t(j) * left.step();
       for (int32_t i = j + 1; i < left.rows; ++i) f.rest.push_back(size_above(column[i]));
     }
     return sound;
+  }
+
+  // The columns of the factor, for its `lower`.
+  const double* packed(Worker& w, const Shape& s) const {
+    const size_t count = size_t(s.eliminated) * (2 * s.rows - s.eliminated - 1) / 2;
+    double* const lower = w.memory->take<double>(count + kWideSlack);
+    double* to = lower;
+    for (int32_t j = 0; j < s.eliminated; ++j) {
+      const int32_t rows = s.rows - j - 1;
+      const double* from = w.high.column(j) + j + 1;
+      if (wide_) {
+        copy_eights(rows, from, to);  // there is as much room after each column
+      } else {
+        std::copy_n(from, rows, to);
+      }
+      to += rows;
+    }
+    return lower;
   }
 
   bool splits(const Shape& s) const { return split_ && s.rows >= split_rows_; }
@@ -384,11 +417,10 @@ class Run {
     if (sound && weights_.inject > 0.0) shift_entries(w, node, s, front);
     hand_on(w, node, s);
     Handed& to = handed_[node];
-    to.radii = std::make_unique_for_overwrite<double[]>(to.room());
     for (int32_t j = 0; j + 1 < to.rows; ++j) {
       const size_t at = size_t(j) * to.step() + j + 1;
-      hand_on_radii(to.rows - j - 1, front.handed_on(), to.high.get() + at,
-                    w.radii.data() + (s.eliminated + j) * (radii_step(s) + 1) + 1, to.radii.get() + at);
+      hand_on_radii(to.rows - j - 1, front.handed_on(), to.high + at,
+                    w.radii.data() + (s.eliminated + j) * (radii_step(s) + 1) + 1, to.radii + at);
     }
     return sound;
   }
@@ -396,21 +428,18 @@ class Run {
   // What is left in w, for the parent, but for radii.
   void hand_on(const Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
-    if (!wide_) to.high = copy_left(w.matrix, s, to);
+    if (!wide_) copy_left(w.matrix, s, to);
     to.legs.resize(s.candidates() - s.eliminated);
     for (int32_t row = 0; row < s.candidates(); ++row) {
       if (w.place[row] >= s.eliminated) to.legs[w.place[row] - s.eliminated] = w.legs[row];
     }
   }
 
-  static std::unique_ptr<double[]> copy_left(const std::vector<double>& from, const Shape& s,
-                                             const Handed& shape) {
-    auto to = std::make_unique_for_overwrite<double[]>(shape.room());
-    for (int32_t j = 0; j < shape.rows; ++j) {
+  static void copy_left(const std::vector<double>& from, const Shape& s, const Handed& to) {
+    for (int32_t j = 0; j < to.rows; ++j) {
       const double* column = from.data() + size_t(s.eliminated + j) * s.rows + s.eliminated;
-      std::copy(column, column + shape.rows, to.get() + size_t(j) * shape.step());
+      std::copy(column, column + to.rows, to.high + size_t(j) * to.step());
     }
-    return to;
   }
 
   // A front as assembled, all of its columns: for tests.
@@ -521,10 +550,10 @@ class Run {
 FactorColumns ProofFactor::unpack(std::vector<double>& room) const {
   const size_t step = rows + size_t(kWideSlack);
   room.resize(step * eliminated);
-  const double* from = lower.data();
+  const double* from = lower;
   for (int32_t j = 0; j < eliminated; ++j) {
     double* to = room.data() + j * step;
-    std::copy_n(from, rows - j - 1, to + j + 1);
+    copy_eights(rows - j - 1, from, to + j + 1);
     from += rows - j - 1;
     std::fill_n(to + rows, kWideSlack, 0.0);
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/arena.hpp"
 #include "base/control.hpp"
 #include "base/scaled.hpp"
 #include "fronts/front_tree.hpp"
@@ -65,10 +66,12 @@ struct FactorColumns {
 // A front after elimination in order; rows are numbered by their place in that order.
 struct ProofFactor {
   int32_t rows = 0, eliminated = 0, refused_left = 0, refused_right = 0;
-  std::vector<double> lower;  // FactorColumns, below the diagonal, column after column; high parts, of pairs
+  // FactorColumns, below the diagonal, column after column; high parts, of pairs. kWideSlack numbers behind them may be
+  // read.
+  const double* lower = nullptr;
+  const int32_t* place = nullptr;  // where every row of the front, as assembled, went
   // sizes of what was left, rounded up; strict lower triangle, not of pairs
   std::vector<float> rest;
-  std::vector<int32_t> place;      // where every row of the front, as assembled, went
   // backward error: update |L||D||L|ᵀ + entry |rest| + split times the sum over windows of
   // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|
   double update = 0.0, entry = 0.0, split = 0.0;
@@ -86,6 +89,7 @@ struct ProofElimination {
                                  // taking high parts of pivots
   int32_t largest_front = 0;
   std::vector<ProofFactor> factors = {};  // without radii, by node
+  std::vector<Arena> memory = {};  // of the factors
 };
 
 ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,

@@ -80,6 +80,7 @@ class ProofSweep {
       for (int32_t node = cut.tasks[task].last; node >= cut.tasks[task].first; --node) {
         team_.check(worker, w.done * team_.threads() / tree_.work.back());
         w.done += tree_.own_work(node);
+        if (node > cut.tasks[task].first) fetch(factors_[node - 1]);
         if (sound_.load(std::memory_order_relaxed)) visit(w, node);
       }
     });
@@ -122,6 +123,15 @@ class ProofSweep {
                                      : SweptFront::room({f.rows, f.eliminated});
     return {std::make_unique_for_overwrite<double[]>(count),
             wide_ ? nullptr : std::make_unique_for_overwrite<double[]>(count), {}};
+  }
+
+  // Small factors, of which there are many: they were written long ago.
+  static void fetch(const ProofFactor& f) {
+    constexpr int32_t kLine = 8, kSmall = 24;
+    if (f.rows > kSmall) return;
+    const int32_t count = f.eliminated * (2 * f.rows - f.eliminated - 1) / 2;
+    for (int32_t k = 0; k < count; k += kLine) __builtin_prefetch(f.lower + k);
+    __builtin_prefetch(f.place);
   }
 
   void visit(Worker& w, int32_t node) {

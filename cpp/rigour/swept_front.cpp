@@ -14,6 +14,7 @@ constexpr int64_t kWorthPacking = 100'000;  // multiplications
 constexpr double kLargestRoot = 0x1p150;  // of kLargestBound, one over that of kLeastBound
 constexpr double kSizeError = 0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
 constexpr int32_t kColumnBlock = 64;  // columns of N that are found together
+constexpr int32_t kTogether = 4;  // of them, and substituted together
 constexpr int32_t kSquareRows = 96;  // rows of H that are multiplied at once for a square
 
 // The most that a product is rounded on its way into a sum that starts at zero.
@@ -28,6 +29,23 @@ PLANARIS_CLONES void substitute(int32_t p, int32_t c, const double* lower, size_
     const double factor = column[k];
     const double* l = lower + k * step;
     for (int32_t i = (k | 1) + 1; i < p; ++i) column[i] -= l[i] * factor;
+  }
+}
+
+// The same of kTogether columns, all from row c on, by the same operations.
+PLANARIS_CLONES void substitute_together(int32_t p, int32_t c, const double* lower, size_t step,
+                                         double* columns, size_t columns_step) {
+  double *__restrict x = columns, *__restrict y = x + columns_step, *__restrict z = y + columns_step,
+         *__restrict w = z + columns_step;
+  for (int32_t k = c; k < p; ++k) {
+    const double of_x = x[k], of_y = y[k], of_z = z[k], of_w = w[k];
+    const double* __restrict l = lower + k * step;
+    for (int32_t i = (k | 1) + 1; i < p; ++i) {
+      x[i] -= l[i] * of_x;
+      y[i] -= l[i] * of_y;
+      z[i] -= l[i] * of_z;
+      w[i] -= l[i] * of_w;
+    }
   }
 }
 
@@ -127,8 +145,17 @@ void SweptFront::solve(const Panel& s, int32_t first, int32_t last) {
     const int32_t deep = std::min(kColumnBlock, s.p - row);
     const double* lower = s.lower + row * step_ + row;
     double* x = buffers_.transfer.data() + (row - first);
+    for (int32_t c = 0; c < columns;) {
+      const int32_t from = row > first ? 0 : c;  // columns after c are zero down to their own rows
+      if (columns - c >= kTogether) {
+        substitute_together(deep, from, lower, step_, x + c * step, step);
+        c += kTogether;
+      } else {
+        substitute(deep, from, lower, step_, x + c * step);
+        ++c;
+      }
+    }
     for (int32_t c = 0; c < columns; ++c) {
-      substitute(deep, row > first ? 0 : c, lower, step_, x + c * step);
       for (int32_t k = 0; k < deep; ++k) buffers_.minus_n[c * room + k] = -x[c * step + k];
     }
     multiply(s.p - row - deep + s.t, columns, deep, lower + deep, step_, buffers_.minus_n.data(),

@@ -13,19 +13,22 @@ namespace {
 
 constexpr int kRows = 210, kEliminated = 150;  // three blocks of columns
 
-// Below the diagonal, column after column, as an elimination leaves it.
-ProofFactor random_factor(std::mt19937_64& rng) {
+// Of a factor as an elimination leaves it, in `columns`.
+FactorColumns random_factor(std::mt19937_64& rng, std::vector<double>& columns) {
   std::normal_distribution<double> normal;
+  std::vector<double> lower;
   ProofFactor f;
   f.rows = kRows;
   f.eliminated = kEliminated;
   for (int j = 0; j < kEliminated; ++j) {
     for (int i = j + 1; i < kRows; ++i) {
       const double entry = normal(rng);
-      f.lower.push_back(i > (j | 1) ? 0.1 * entry : 1 + std::fabs(entry));  // the pivot
+      lower.push_back(i > (j | 1) ? 0.1 * entry : 1 + std::fabs(entry));  // the pivot
     }
   }
-  return f;
+  lower.resize(lower.size() + kWideSlack);
+  f.lower = lower.data();
+  return f.unpack(columns);
 }
 
 double pivot_of(const FactorColumns& f, int k) { return f.column(k & ~1)[k | 1]; }
@@ -68,7 +71,7 @@ void sweep(SweptFront& front) {
 TEST_CASE("sizes of a whole front, several blocks of columns, are those of its columns") {
   std::mt19937_64 rng(1);
   std::vector<double> columns;
-  const FactorColumns f = random_factor(rng).unpack(columns);
+  const FactorColumns f = random_factor(rng, columns);
   std::vector<double> root(kRows + kWeightSlack, 0.0);
   for (int i = kEliminated; i < kRows; ++i) root[i] = 0.5 + i % 3;
   const std::vector<double> given = root;
@@ -96,7 +99,7 @@ TEST_CASE("sizes of a whole front, several blocks of columns, are those of its c
 TEST_CASE("sizes are at least the square roots of the diagonal of H, and those without rows below") {
   std::mt19937_64 rng(2);
   std::vector<double> columns;
-  const FactorColumns f = random_factor(rng).unpack(columns);
+  const FactorColumns f = random_factor(rng, columns);
   std::vector<double> root(kRows + kWeightSlack, 0.0), sizes = root;
   std::vector<double> h(SweptFront::room(f), 0.0);
   for (const double below : {0.0, 1.0}) {
@@ -124,7 +127,7 @@ TEST_CASE("with H of the rows below, sizes are the square roots of its diagonal"
   std::mt19937_64 rng(3);
   std::normal_distribution<double> normal;
   std::vector<double> columns;
-  const FactorColumns f = random_factor(rng).unpack(columns);
+  const FactorColumns f = random_factor(rng, columns);
   constexpr int kLeft = kRows - kEliminated;
   std::vector<double> factor(kLeft * kLeft), root(kRows + kWeightSlack, 0.0), sizes = root;
   for (double& x : factor) x = normal(rng);
@@ -154,7 +157,7 @@ TEST_CASE("with H of the rows below, sizes are the square roots of its diagonal"
 TEST_CASE("sizes are enlarged by more than errors as large as claimed add to them") {
   std::mt19937_64 rng(4);
   std::vector<double> columns;
-  const FactorColumns f = random_factor(rng).unpack(columns);
+  const FactorColumns f = random_factor(rng, columns);
   std::vector<double> root(kRows + kWeightSlack, 0.0);
   for (int i = kEliminated; i < kRows; ++i) root[i] = 0x1p20;  // the rows below count most
   const std::vector<double> given = root;
