@@ -24,7 +24,6 @@ REFUSALS = {"refuse", "_refuse", "_refuse_inexact"}
 """Functions that raise."""
 
 REASONS = {
-    "budget.py": "a system that knows no limits of memory",
     "cli/": "the end of a command: the error is printed",
     "embed/embedding.py": "operator.index of an argument, refused below",
     "embed/torus_drawing.py": "SuperLU's word for a singular matrix",
