@@ -64,8 +64,11 @@ def readable(count: float) -> str:
     return f"{count:.3g} PiB"
 
 
+@cache
 def processors() -> int:
     """Return the processors that affinity and the quota of the control group leave, at least 1.
+
+    They are counted once per process, as libraries of threads do.
 
     >>> processors() >= 1
     True
