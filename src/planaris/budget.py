@@ -61,6 +61,9 @@ GRACE = 0.4
 GRACE_SHARE = 0.08
 """Share of the time limit for the same, where that is longer: limits are kept to a tenth."""
 
+UNASKED = 2**24
+"""Bytes that a call takes without asking the machine what it has."""
+
 REAL = time.monotonic, time.thread_time
 """The real clocks: of calls, and of the work that follows a search (:meth:`Budget.to_finish`)."""
 
@@ -356,6 +359,8 @@ class Budget:
         Traceback (most recent call last):
         planaris.errors.TooLargeError: the table needs 2000 bytes (2.0 KiB), `memory_limit` is ...
         """
+        if needed <= (self.memory_limit or UNASKED):
+            return
         limit = self.bytes()
         if needed <= limit:
             return
@@ -366,15 +371,25 @@ class Budget:
         )
         raise TooLargeError(msg, bytes_needed=count)
 
-    def workers(self) -> int:
-        """Return the number of threads that kernels may use.
+    def workers(self, bytes_each: float = 0.0) -> int:
+        """Return the number of threads that kernels may use, at least 1.
 
-        >>> Budget(threads=3).workers()
-        3
+        Parameters
+        ----------
+        bytes_each : float
+            Memory that every thread takes; there are no more threads than fit.
+
+        Examples
+        --------
+        >>> Budget(threads=3).workers(), Budget(threads=3, memory_limit=1000).workers(400.0)
+        (3, 2)
         """
-        if self.threads is not None:
-            return self.threads
-        return _default_threads() if self.clock in REAL else 1  # see `use_clock`
+        count = self.threads
+        if count is None:
+            count = _default_threads() if self.clock in REAL else 1  # see `use_clock`
+        if count * bytes_each <= (self.memory_limit or UNASKED):
+            return count
+        return max(1, min(count, int(self.bytes() // bytes_each)))
 
 
 def _check(

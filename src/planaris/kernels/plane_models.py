@@ -192,8 +192,7 @@ class PlaneModels:
 
         Every thread takes memory of its own; there are as many as fit.
         """
-        fitting = int(budget.bytes() // max(self._thread_bytes[marginals], 1))
-        threads = max(1, min(budget.workers(), fitting, len(couplings)))
+        threads = max(1, min(budget.workers(self._thread_bytes[marginals]), len(couplings)))
         found = self._core.evaluate(
             np.ascontiguousarray(couplings), marginals, threads, budget.poller()
         )

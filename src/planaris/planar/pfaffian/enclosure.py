@@ -113,7 +113,6 @@ def prove_rows(
 
     Threads take a row each, as many as there is memory for; they share rows of large graphs.
     """
-    fitting = max(1, int(budget.bytes() // max(evaluator.memory("proofs"), 1.0)))
     parts = [ProvedRows.none(0)]
     for chunk in chunks:
         if not parts[-1].tried.all():  # time is over
@@ -124,7 +123,7 @@ def prove_rows(
             chunk,
             evaluator.embedding.num_components,
             narrow(evaluator),
-            threads=budget.workers() if together else min(budget.workers(), fitting),
+            threads=budget.workers(0.0 if together else evaluator.memory("proofs")),
             share_rows=not together,
             budget=budget,
         )

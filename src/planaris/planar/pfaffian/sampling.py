@@ -88,7 +88,6 @@ def _draw_models(
     rows = couplings[first : first + count]
     numbers = rng.random((count * size, _width(evaluator)))
     uniform = np.ascontiguousarray(numbers[:, :num_edges])
-    fitting = int(budget.bytes() // max(evaluator.memory("samples"), 1.0))  # each has its fronts
     spins, doubtful = models.samples(
         rows,
         size,
@@ -96,7 +95,7 @@ def _draw_models(
         weak=precision_ladder.WEAK_COUPLING,
         moderate=precision_ladder.MODERATE_COUPLING,
         doubt=DOUBT,
-        threads=max(1, min(budget.workers(), fitting)),
+        threads=budget.workers(evaluator.memory("samples")),  # each has its fronts
         budget=budget,
     )
     for k in np.flatnonzero(doubtful.reshape(count, size).any(axis=1)).tolist():
