@@ -371,23 +371,29 @@ class Budget:
         )
         raise TooLargeError(msg, bytes_needed=count)
 
-    def workers(self, bytes_each: float = 0.0) -> int:
+    def workers(self, parts: int | None = None, bytes_each: float = 0.0) -> int:
         """Return the number of threads that kernels may use, at least 1.
 
         Parameters
         ----------
+        parts : int, optional
+            Parts that the work has; there are no more threads than that.
         bytes_each : float
             Memory that every thread takes; there are no more threads than fit.
 
         Examples
         --------
-        >>> Budget(threads=3).workers(), Budget(threads=3, memory_limit=1000).workers(400.0)
+        >>> Budget(threads=3).workers(), Budget(threads=3).workers(2)
         (3, 2)
+        >>> Budget(threads=3, memory_limit=1000).workers(bytes_each=600.0)
+        1
         """
         count = self.threads
         if count is None:
             count = _default_threads() if self.clock in REAL else 1  # see `use_clock`
-        if count * bytes_each <= (self.memory_limit or UNASKED):
+        if parts is not None:
+            count = max(1, min(count, parts))
+        if count == 1 or count * bytes_each <= (self.memory_limit or UNASKED):
             return count
         return max(1, min(count, int(self.bytes() // bytes_each)))
 

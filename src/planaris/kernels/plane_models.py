@@ -192,7 +192,7 @@ class PlaneModels:
 
         Every thread takes memory of its own; there are as many as fit.
         """
-        threads = max(1, min(budget.workers(self._thread_bytes[marginals]), len(couplings)))
+        threads = budget.workers(len(couplings), self._thread_bytes[marginals])
         found = self._core.evaluate(
             np.ascontiguousarray(couplings), marginals, threads, budget.poller()
         )

@@ -123,7 +123,7 @@ def prove_rows(
             chunk,
             evaluator.embedding.num_components,
             narrow(evaluator),
-            threads=budget.workers(0.0 if together else evaluator.memory("proofs")),
+            threads=budget.workers(bytes_each=0.0 if together else evaluator.memory("proofs")),
             share_rows=not together,
             budget=budget,
         )

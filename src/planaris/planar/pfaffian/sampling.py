@@ -95,7 +95,7 @@ def _draw_models(
         weak=precision_ladder.WEAK_COUPLING,
         moderate=precision_ladder.MODERATE_COUPLING,
         doubt=DOUBT,
-        threads=budget.workers(evaluator.memory("samples")),  # each has its fronts
+        threads=budget.workers(bytes_each=evaluator.memory("samples")),  # each has its fronts
         budget=budget,
     )
     for k in np.flatnonzero(doubtful.reshape(count, size).any(axis=1)).tolist():
