@@ -186,7 +186,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     budget.to_finish().check()  # freeing the factors has taken its time
     log_partition = log_constant(evaluator, entries) + log_sum
     # The entries are exponentials of rounded numbers.
-    error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
+    error += EPSILON * max(float(np.abs(x).max(initial=0.0)) for x in (entries.face, entries.scale))
     agree = agreements(evaluator, entries.spins)
     found = marginals_from(evaluator, uncut, error, log_partition, agree, wide=wide)
     return replace(found, certificate=evaluator.certificate(couplings))
