@@ -170,7 +170,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     for entries, wide in attempts(evaluator, couplings, budget):
         uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
         error += entries.cap_error
-        if error <= MARGINAL_ERROR and evaluator.genus and entries.is_strong:
+        if error <= MARGINAL_ERROR and evaluator.genus:
             # Without an order, the inverse may lose what its residual does not show.
             shaken = entries.shaken()
             again, _, _ = uncut_probabilities(evaluator, shaken, wide=wide, budget=budget)
