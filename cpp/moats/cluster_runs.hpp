@@ -12,7 +12,7 @@ namespace planaris {
 
 class ClusterRuns {
  public:
-  // Lists clusters, and the distances between them: clear(), add() each that rows lie in or will move to, then measure().
+  // Lists clusters and the distances between them: clear(), add() each that rows lie in or will move to, measure().
   void clear() { clusters_.clear(); }
   void add(int32_t cluster) {
     if (clusters_.empty() || clusters_.back() != cluster) clusters_.push_back(cluster);
