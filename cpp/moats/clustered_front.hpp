@@ -14,6 +14,7 @@
 
 #include "fronts/front_elimination.hpp"
 #include "fronts/rank_update.hpp"
+#include "moats/cluster_runs.hpp"
 #include "moats/moat_clusters.hpp"
 
 namespace planaris {
@@ -22,7 +23,7 @@ struct ClusteredBuffers {
   std::vector<double> kept, far_left, far_kept;
   std::vector<int32_t> exponents;
   std::vector<int32_t> panels;  // where each panel of pivots ended
-  std::vector<int32_t> clusters, distances;  // that rows lie in, sorted; between two of them
+  ClusterRuns runs;
 };
 
 // A pair of rows to be eliminated: those of rank zero may be taken in any order.
@@ -53,7 +54,10 @@ class ClusteredFront {
   // and the ends of panels to `buffers`.
   void run(const std::vector<ClusteredPair>& pairs) {
     const int count = static_cast<int>(pairs.size());
-    measure(pairs);
+    buffers_.runs.clear();
+    for (const ClusteredPair& pair : pairs) buffers_.runs.add(pair.cluster);  // that rows climb into
+    for (const LegPlace& place : places_) buffers_.runs.add(place.cluster);
+    buffers_.runs.measure(clusters_);
     buffers_.exponents.resize(count);
     grow(buffers_.kept, size_t(n_) * 2 * kPanel + kSmallSlack);
     buffers_.panels.clear();
@@ -85,26 +89,6 @@ class ClusteredFront {
 
   LegPlace& at(int place) { return places_[order_[place]]; }
   double* column(int j) { return a_ + size_t(j) * n_; }
-
-  // Lists the clusters that rows lie in, or climb into, and the distances between them.
-  void measure(const std::vector<ClusteredPair>& pairs) {
-    std::vector<int32_t>& all = buffers_.clusters;
-    all.clear();
-    const auto add = [&all](int32_t cluster) {
-      if (all.empty() || all.back() != cluster) all.push_back(cluster);
-    };
-    for (const ClusteredPair& pair : pairs) add(pair.cluster);
-    for (const LegPlace& place : places_) add(place.cluster);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    buffers_.distances.clear();
-    for (const int32_t a : all) {
-      for (const int32_t b : all) buffers_.distances.push_back(clusters_.distance(a, b));
-    }
-  }
-  size_t index(int32_t cluster) const {
-    return std::lower_bound(buffers_.clusters.begin(), buffers_.clusters.end(), cluster) - buffers_.clusters.begin();
-  }
 
   // Lets the two rows of a pair climb into the set that both then lie in.
   void climb(int k, const ClusteredPair& pair) {
@@ -150,39 +134,16 @@ class ClusteredFront {
 
   double* kept(int column) { return buffers_.kept.data() + size_t(column) * n_; }
 
-  // Rows side by side whose clusters lie equally far off the paths.
-  struct Run {
-    int begin, end;
-    size_t index;
-  };
-
   void update_rest(int begin, int end, int32_t cluster) {
-    const size_t count = buffers_.clusters.size(), own = index(cluster);
-    const auto distance = [&](size_t a, size_t b) { return buffers_.distances[a * count + b]; };
-    // Multiples of Q from the pivots to the path.
-    const auto off_path = [&](const Run& a, const Run& b) {
-      if (a.index == own || b.index == own) return 0;
-      return std::min((distance(own, a.index) + distance(own, b.index) - distance(a.index, b.index)) / 2, 2);
-    };
-    runs_.clear();
-    for (int from = end, to; from < n_; from = to) {
-      to = end_of_run(from);
-      runs_.push_back({from, to, index(at(from).cluster)});
-    }
     bool scaled = false;
-    for (size_t j = 0; j < runs_.size(); ++j) {
-      for (size_t i = j, next; i < runs_.size(); i = next) {
-        const int32_t off = off_path(runs_[j], runs_[i]);
-        next = i + 1;
-        while (next < runs_.size() && off_path(runs_[j], runs_[next]) == off) ++next;
-        if (off > 1) continue;
-        if (off > 0 && !scaled) scale_far(begin, end);
-        scaled = scaled || off > 0;
-        const double* x = off > 0 ? buffers_.far_left.data() : column(begin);
-        const double* y = off > 0 ? buffers_.far_kept.data() : buffers_.kept.data();
-        update_block(runs_[j].begin, runs_[j].end, runs_[i].begin, runs_[next - 1].end, end - begin, x, y);
-      }
-    }
+    const auto cluster_of = [this](int row) { return at(row).cluster; };
+    buffers_.runs.each_block(cluster, end, n_, true, cluster_of, [&](int j0, int j1, int i0, int i1, int off) {
+      if (off > 0 && !scaled) scale_far(begin, end);
+      scaled = scaled || off > 0;
+      const double* x = off > 0 ? buffers_.far_left.data() : column(begin);
+      const double* y = off > 0 ? buffers_.far_kept.data() : buffers_.kept.data();
+      update_block(j0, j1, i0, i1, end - begin, x, y);
+    });
   }
 
   void scale_far(int begin, int end) {
@@ -209,13 +170,6 @@ class ClusteredFront {
     }
   }
 
-  int end_of_run(int from) {
-    const int32_t cluster = at(from).cluster;
-    int to = from + 1;
-    while (to < n_ && at(to).cluster == cluster) ++to;
-    return to;
-  }
-
   std::array<double*, 2> matrices_;
   double* a_ = nullptr;  // the one at work
   int n_;
@@ -225,7 +179,6 @@ class ClusteredFront {
   ClusteredBuffers& buffers_;
   Packing& packing_;
   const ParallelFor& parallel_;
-  std::vector<Run> runs_;
   bool failed_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fronts/rank_update.hpp"
+#include "moats/cluster_runs.hpp"
 #include "moats/moat_clusters.hpp"
 
 namespace planaris {
@@ -20,6 +21,7 @@ class ClusteredSweep {
   struct Buffers {
     std::vector<LegPlace> places;
     std::vector<double> inverse, lower;
+    ClusterRuns runs;  // measured where rows are added
   };
 
   // `lower` (rows × pivots) and `inverse` (rows × rows) are column-major; `buffers.places` holds the
@@ -31,18 +33,12 @@ class ClusteredSweep {
 
   // Adds -Σ_t K⁻¹_it L_tq to rows i ≥ end of columns q in [begin, end), a panel: over all t ≥ end.
   void add_below(int32_t begin, int32_t end) {
-    const int32_t cluster = at(begin).cluster;
-    for (int32_t t0 = end, t1; t0 < n_; t0 = t1) {
-      t1 = end_of_run(t0);
-      const int32_t own = at(t0).cluster;
-      for (int32_t i0 = end, i1; i0 < n_; i0 = i1) {
-        const int32_t off = clusters_.off_path(cluster, own, at(i0).cluster);
-        i1 = end_of_run(i0);
-        while (i1 < n_ && clusters_.off_path(cluster, own, at(i1).cluster) == off) i1 = end_of_run(i1);
-        if (off == 0) add_block(begin, end, i0, i1, t0, t1);
-        if (off == 1) add_far_block(begin, end, i0, i1, t0, t1);
-      }
-    }
+    const auto cluster_of = [this](int32_t row) { return at(row).cluster; };
+    buffers_.runs.each_block(cluster_of(begin), end, n_, false, cluster_of,
+                             [&](int32_t t0, int32_t t1, int32_t i0, int32_t i1, int32_t off) {
+                               if (off == 0) add_block(begin, end, i0, i1, t0, t1);
+                               if (off == 1) add_far_block(begin, end, i0, i1, t0, t1);
+                             });
   }
 
   // Turns a row into one of another place, and the column.
@@ -61,12 +57,6 @@ class ClusteredSweep {
  private:
   LegPlace& at(int32_t row) { return buffers_.places[row]; }
   double& entry(int32_t i, int32_t j) { return inverse_[size_t(j) * n_ + i]; }
-
-  int32_t end_of_run(int32_t from) {
-    int32_t to = from + 1;
-    while (to < n_ && at(to).cluster == at(from).cluster) ++to;
-    return to;
-  }
 
   void add_block(int32_t begin, int32_t end, int32_t i0, int32_t i1, int32_t t0, int32_t t1) {
     multiply_add(i1 - i0, end - begin, t1 - t0, -1.0, &entry(i0, t0), 1, n_,

@@ -80,11 +80,6 @@ class MoatClusters {
     }
     return sum;
   }
-  // Multiples of Q from a cluster to the path between two others; from two on, they all count as two.
-  int32_t off_path(int32_t cluster, int32_t a, int32_t b) const {
-    if (a == cluster || b == cluster) return 0;
-    return std::min((distance(cluster, a) + distance(cluster, b) - distance(a, b)) / 2, 2);
-  }
   // The entry of two rows is multiplied by two to this power; that of the inverse, divided by it.
   int32_t exponent(const LegPlace& a, const LegPlace& b) const {
     return a.exponent + b.exponent + kBits * distance(a.cluster, b.cluster);

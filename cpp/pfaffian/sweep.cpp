@@ -167,6 +167,10 @@ class Sweep {
       std::vector<LegPlace>& places = w.clustered.places;
       places.assign(f.climbed.begin(), f.climbed.end());
       for (int32_t k = e; k < n; ++k) places.push_back(f.places[w.row_at[w.order[k]]]);
+      w.clustered.runs.clear();
+      for (const LegPlace& place : places) w.clustered.runs.add(place.cluster);
+      for (int32_t k = 0; k < e; ++k) w.clustered.runs.add(f.places[w.row_at[k]].cluster);
+      w.clustered.runs.measure(*entries_.clusters);
       ClusteredSweep sweep(*entries_.clusters, n, w.lower.data(), w.inverse.data(), w.clustered,
                            w.packing, parallel_);
       for (size_t panel = f.panels.size(); panel-- > 0;) {

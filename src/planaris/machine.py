@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
 
 SHARE = 0.5
 """Share of the machine's memory that one call may take by default."""
@@ -15,16 +16,10 @@ SHARE = 0.5
 
 @cache
 def total_bytes() -> float:
-    """Return the memory of the machine, or of the container."""
+    """Return the memory of the machine, or of the container if that is less."""
     import psutil
 
-    physical = float(psutil.virtual_memory().total)
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        try:
-            return min(physical, float((CGROUP / name).read_text()))
-        except (OSError, ValueError):
-            continue
-    return physical
+    return min(float(psutil.virtual_memory().total), memory_cap())
 
 
 def available_bytes() -> int:
@@ -78,26 +73,38 @@ def processors() -> int:
     return max(min(count, math.ceil(processor_quota())), 1)
 
 
-@cache
-def processor_quota(root: Path = CGROUP, own: Path = Path("/proc/self/cgroup")) -> float:
+def processor_quota(root: Path = CGROUP, own: Path = OWN_GROUPS) -> float:
     """Return the least quota, in processors, of the control groups around this process."""
     least = float(os.cpu_count() or 1)
-    for folder in _groups(root, own):
+    for folder in _groups("cpu", root, own):
         least = min(least, _version_2(folder), _version_1(folder))
     return least
 
 
-def _groups(root: Path, own: Path) -> list[Path]:
-    """Return the folders of the control group of this process and of those around it."""
-    found = [root, root / "cpu"]
+def memory_cap(root: Path = CGROUP, own: Path = OWN_GROUPS) -> float:
+    """Return the least limit, in bytes, of the control groups around this process, or infinity."""
+    names = "memory.max", "memory.limit_in_bytes"
+    folders = _groups("memory", root, own)
+    return min(_number(folder / name) for folder in folders for name in names)
+
+
+def _groups(controller: str, root: Path, own: Path) -> list[Path]:
+    """Return the folders of the control group of this process and of those around it.
+
+    Version 2 has one tree for all controllers (a line that names none), version 1 a tree for each.
+    """
+    found = [root, root / controller]
     try:
-        for line in own.read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            base = root / "cpu" if "cpu" in controllers.split(",") else root
-            inner = base / path.lstrip("/")
-            found += [p for p in (inner, *inner.parents) if p.is_relative_to(base)]
+        lines = own.read_text().splitlines()
     except (OSError, ValueError):
-        pass
+        return found
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if controllers and controller not in controllers.split(","):
+            continue
+        base = root / controller if controllers else root
+        inner = base / path.lstrip("/")
+        found += [p for p in (inner, *inner.parents) if p.is_relative_to(base)]
     return found
 
 
@@ -110,9 +117,13 @@ def _version_2(folder: Path) -> float:
 
 
 def _version_1(folder: Path) -> float:
+    quota, period = _number(folder / "cpu.cfs_quota_us"), _number(folder / "cpu.cfs_period_us")
+    return quota / period if quota > 0 and 0 < period < math.inf else math.inf
+
+
+def _number(file: Path) -> float:
+    """Return the number in a file; infinity where there is none, as where it says "max"."""
     try:
-        quota = float((folder / "cpu.cfs_quota_us").read_text())
-        period = float((folder / "cpu.cfs_period_us").read_text())
-        return math.inf if quota <= 0 else quota / period
-    except (OSError, ValueError, ZeroDivisionError):
+        return float(file.read_text())
+    except (OSError, ValueError):
         return math.inf

@@ -276,3 +276,16 @@ def test_sizes_of_billions_of_bits_are_not_written_out(size, rng):
     for row, value in zip(couplings, brute_force(torus, couplings), strict=True):
         found = Plan(torus).log_partition(row)
         assert found.lower - 1e-12 * size <= value <= found.upper + 1e-12 * size
+
+
+@pytest.mark.parametrize("seed", [1, 2, 21, 48, 104])
+def test_errors_of_weak_marginals_hold_on_tori(seed):
+    """One of four Pfaffians is nearly zero there, and its inverse large."""
+    torus, rng = torus_lattice(3, 4), np.random.default_rng(seed)
+    couplings = 10.0 ** rng.uniform(-2, -1) * rng.normal(size=torus.num_edges)
+    states = all_states(torus.num_vertices).astype(np.float64)
+    same = states[:, torus.edges[:, 0]] * states[:, torus.edges[:, 1]]
+    weights = np.exp(same @ couplings)
+    alike = [math.fsum(weights[column > 0].tolist()) for column in same.T]
+    found = Plan(torus).marginals(couplings)
+    assert np.abs(found.edges - np.array(alike) / math.fsum(weights.tolist())).max() <= found.error

@@ -9,7 +9,6 @@ import pytest
 
 import planaris as pl
 from helpers.clocks import StepClock
-from planaris import machine
 from planaris.budget import UNLIMITED, Budget, control, use_clock
 from planaris.errors import ModelError, PlanarisError, TimeLimitError, TooLargeError
 from planaris.kernels import elimination
@@ -137,27 +136,6 @@ def test_the_real_clock_is_left_to_the_kernel():
     assert callback is None
     assert 0 < seconds <= 60
     assert control(None) == (None, math.inf)
-
-
-@pytest.mark.parametrize(
-    ("files", "count"),
-    [
-        ({"cpu.max": "max 100000"}, math.inf),
-        ({"cpu.max": "150000 100000"}, 1.5),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, math.inf),
-        ({"cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000"}, 0.5),
-        ({"cpu.max": "max 100000", "a/cpu.max": "100000 100000", "a/b/cpu.max": "max 1"}, 1.0),
-        ({"cpu.max": "nonsense"}, math.inf),
-        ({}, math.inf),
-    ],
-)
-def test_quotas_of_control_groups(tmp_path, files, count):
-    for name, text in files.items():
-        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "root" / name).write_text(text + "\n")
-    own = tmp_path / "own"
-    own.write_text("4:memory:/x\n0::/a/b\n")
-    assert machine.processor_quota(tmp_path / "root", own) == min(count, os.cpu_count())
 
 
 def test_processors_are_at_least_one_and_at_most_those_of_the_affinity():

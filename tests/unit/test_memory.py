@@ -11,7 +11,6 @@ import pytest
 
 import planaris as pl
 from planaris.errors import TooLargeError
-from planaris.machine import available_bytes
 from planaris.planar import plan
 from planaris.selftest.interruptions.interrupts import cube, lattice
 
@@ -109,5 +108,78 @@ def test_a_given_limit_counts(task):
         getattr(pl, task)(cube(5), "treewidth", memory_limit=100_000)
 
 
-def test_there_is_some_memory():
-    assert 2**20 < available_bytes() < 2**60
+MEASURE = """
+import json
+import os
+import resource
+import sys
+import numpy as np
+import planaris as pl
+from planaris.budget import Budget
+
+asked = []
+check = Budget.check_memory
+
+def watched(budget, needed, *what):
+    asked.append(needed)
+    check(budget, needed, *what)
+
+Budget.check_memory = watched
+grown = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+calls = {
+    "log Z": lambda plan, row: plan.log_partition(row, threads=1),
+    "marginals": lambda plan, row: plan.marginals(row, threads=1),
+    "proofs": lambda plan, row: plan.log_partition(row, prove=True, threads=1),
+    "proved marginals": lambda plan, row: plan.marginals(row, prove=True, threads=1),
+    "correlations": lambda plan, row: plan.correlations(row, [(0, 7)], threads=1),
+    "samples": lambda plan, row: plan.sample(row, 1, 0, threads=1),
+}
+small, plan = (pl.plan(pl.generate.square_lattice(size)) for size in (4, 120))
+rng = np.random.default_rng(0)
+edges = plan.num_edges
+rows = {"Gaussian": rng.normal(size=edges), "equal": rng.choice([-1.0, 1.0], edges)}
+for call in calls.values():
+    call(small, np.ones(small.num_edges))
+for task, kind, beta in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        continue
+    for call in calls.values():  # pages of libraries are mapped in every process anew
+        call(small, np.ones(small.num_edges))
+    asked.clear()
+    before = grown()
+    calls[task](plan, beta * rows[kind])
+    print(json.dumps([f"{task}, {kind}, {beta}", grown() - before, max(asked)]), flush=True)
+    os._exit(0)
+"""
+
+SPENT = [
+    ("log Z", "Gaussian", 300.0),
+    ("marginals", "Gaussian", 300.0),
+    ("proofs", "Gaussian", 3.0),
+    ("proved marginals", "Gaussian", 3.0),
+    ("correlations", "Gaussian", 1.0),
+    ("samples", "Gaussian", 300.0),
+]
+TWICE = [
+    ("log Z", "equal", 10.0),
+    ("marginals", "equal", 3.0),
+    ("samples", "equal", 3.0),
+    ("correlations", "Gaussian", 30.0),
+]
+
+
+def test_no_more_memory_is_taken_than_was_asked_for():
+    """Cold planes take more than warm ones, double-double and equal couplings up to twice that."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, json.dumps(SPENT + TWICE)],
+        capture_output=True,
+        text=True,
+        env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(found) == len(SPENT + TWICE), done.stderr
+    for k, (name, taken, asked) in enumerate(found):
+        assert taken <= asked * (1 if k < len(SPENT) else 2), name
+        assert asked <= 4 * taken, name

@@ -202,7 +202,7 @@ class Plan:
             time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
         )
         values = as_couplings(couplings, self.num_edges, budget.workers())
-        with self._working("proofs" if budget.prove else "marginals", budget) as watched:
+        with self._working("proved marginals" if budget.prove else "marginals", budget) as watched:
             found = marginals(self.evaluator, values, watched)
         return found[0] if np.ndim(couplings) <= 1 else found
 

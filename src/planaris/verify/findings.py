@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from typing import Literal
+
+Status = Literal["proved", "recomputed", "unproved"]
+"""How a claim was checked."""
 
 TOO_LARGE = "its treewidth or its numbers are too large to recompute it"
 """Why a claim without a proof stays unproved."""
@@ -11,10 +15,10 @@ TOO_LARGE = "its treewidth or its numbers are too large to recompute it"
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim and how it was checked: ``"proved"``, ``"recomputed"`` or ``"unproved"``."""
+    """One claim and how it was checked."""
 
     claim: str
-    status: str
+    status: Status
     detail: str = ""
 
 

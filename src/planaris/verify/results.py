@@ -36,13 +36,14 @@ from planaris.verify.claims import (
 )
 from planaris.verify.conversions import as_labels, as_spins
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
-from planaris.verify.findings import TOO_LARGE, CheckReport, Finding
+from planaris.verify.findings import TOO_LARGE, CheckReport, Finding, Status
 from planaris.verify.marginals import check_marginals
 from planaris.verify.proof_arrays import require
 from planaris.verify.proofs.any_proof import check_planarity
+from planaris.verify.proofs.energy.energy_bounds import EnergyBound
 from planaris.verify.proofs.energy.ground_state import (
     beyond,
-    check_certificate,
+    checked_bound,
     energy_quantum,
     energy_terms,
     proved_bound,
@@ -117,17 +118,12 @@ def _check_ground_state(model: Model, result: GroundState, recompute: bool) -> l
     check_state(model, result)
     findings = [Finding("energy", "recomputed", f"{result.energy!r}")]
     claim = "minimum" if result.exact else "lower bound"
-    proved, kind = _check_bound(model, result)
+    status, kinds = _check_bound(model, result, recompute)
     count = model.num_spins if isinstance(model, IsingModel) else model.num_variables
-    parts, kinds = False, ""
-    if recompute and not proved:
-        parts, kinds = _check_bound(model, result, True)
-    search = recompute and (not (proved or parts) or count <= MAX_ENUMERATED)
+    search = recompute and (status == "unproved" or count <= MAX_ENUMERATED)
     again = search and check_minimum(model, result)
-    if proved:
-        findings.append(Finding(claim, "proved", kind))
-    elif parts:
-        findings.append(Finding(claim, "recomputed", kinds))
+    if status != "unproved":
+        findings.append(Finding(claim, status, kinds))
     elif again:
         findings.append(Finding(claim, "recomputed", "elimination"))
     elif result.lower == -math.inf:
@@ -173,7 +169,7 @@ def _kind(proof: Any) -> str:
     return kind
 
 
-def _check_bound(model: Model, result: GroundState, recompute: bool = False) -> tuple[bool, str]:
+def _check_bound(model: Model, result: GroundState, recompute: bool) -> tuple[Status, str]:
     """Return whether the certificate proves the lower end, and the kinds of its proofs.
 
     With ``recompute`` parts without a proof are eliminated, where they are narrow enough.
@@ -181,30 +177,36 @@ def _check_bound(model: Model, result: GroundState, recompute: bool = False) -> 
     proof = result.certificate
     if isinstance(model, IsingModel):
         if not isinstance(proof, LabelTree):
-            return check_certificate(model, result, recompute=recompute), _kinds(proof)
+            bound = checked_bound(model, result, recompute=recompute)
+            return _status(bound), _kinds(proof)
         return _check_labels_bound(as_labels(model), result), proof.KIND
     if isinstance(proof, LabelTree | LabelSteps | LabelCycles):
         return _check_labels_bound(model, result), proof.KIND
     if not isinstance(proof, AsIsing):
-        return False, ""
+        return "unproved", ""
     spins = as_spins(model)
     require(spins is not None, "the model has two labels and no zeros")
     assert spins is not None, "checked"
     allowed = energy_tolerance(model) / 4
     bound = proved_bound(spins.model, proof.proof, allowed, recompute=recompute)
+    if bound is not None:
+        slack = Fraction(bound.slack) + Fraction(spins.rounding)
+        lowest = sum(map(Fraction, bound.terms), Fraction(0)) - slack
+        quantum = energy_quantum(spins.model) if spins.rounding == 0 else 0.0
+        _require_bound(model, result, lowest, quantum, units=bound.units)
+    return _status(bound), _kinds(proof.proof)
+
+
+def _status(bound: EnergyBound | None) -> Status:
     if bound is None:
-        return False, ""
-    slack = Fraction(bound.slack) + Fraction(spins.rounding)
-    lowest = sum(map(Fraction, bound.terms), Fraction(0)) - slack
-    quantum = energy_quantum(spins.model) if spins.rounding == 0 else 0.0
-    _require_bound(model, result, lowest, quantum, units=bound.units)
-    return True, _kinds(proof.proof)
+        return "unproved"
+    return "recomputed" if bound.recomputed else "proved"
 
 
-def _check_labels_bound(model: MarkovRandomField, result: GroundState) -> bool:
+def _check_labels_bound(model: MarkovRandomField, result: GroundState) -> Status:
     found = bound_by_labels(model, result.certificate, energy_tolerance(model) / 4)
     _require_bound(model, result, found.value)
-    return True
+    return "proved"
 
 
 def _require_bound(

@@ -13,6 +13,7 @@ from planaris.errors import VerificationError
 from planaris.result import PartProofs, load_result
 from planaris.selftest.models import KINDS
 from planaris.verify import check_result
+from planaris.verify.proofs.energy import energy_bounds, ground_state
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -111,3 +112,20 @@ def test_narrow_parts_without_a_proof_are_eliminated_one_by_one() -> None:
     )
     with pytest.raises(VerificationError, match="but the proof gives"):
         check_result(model, worse)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_proofs_of_parts_are_checked_once(monkeypatch, labels) -> None:
+    model = lattice_with_k5(2)
+    state = pl.ground_state(pl.MarkovRandomField.from_ising(model) if labels else model)
+    parts = state.certificate.proof if labels else state.certificate
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return energy_bounds.energy_bound(*arguments)
+
+    monkeypatch.setattr(ground_state, "energy_bound", counted)
+    report = check_result(pl.MarkovRandomField.from_ising(model) if labels else model, state)
+    assert [finding.status for finding in report.findings] == ["recomputed"] * 2
+    assert len(calls) == len(parts) == 2

@@ -31,14 +31,17 @@ FACE_LENGTH = 8
 """Longer faces are split by chords of coupling zero."""
 
 BYTES = {
-    "log Z": 30.0,
-    "marginals": 100.0,
-    "proofs": 200.0,
-    "correlations": 110.0,
-    "samples": 110.0,
+    "log Z": 65.0,
+    "marginals": 140.0,
+    "proofs": 100.0,
+    "proved marginals": 340.0,
+    "correlations": 140.0,
+    "samples": 140.0,
 }
 """Memory per edge and per bit of their number: separators of m edges are of size sqrt(m).
-Measured on lattices of 200² and 400², with half as much again to spare."""
+Measured on Gaussian lattices of 100² to 400² at all temperatures, with a quarter as much again to
+spare. Double-double, and couplings of one size at low temperature, take up to twice as much, for
+which the default limit leaves room."""
 
 MAX_GENUS = 6
 """4^6 = 4096 eliminations."""

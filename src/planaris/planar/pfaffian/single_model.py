@@ -170,7 +170,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     for entries, wide in attempts(evaluator, couplings, budget):
         uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
         error += entries.cap_error
-        if error <= MARGINAL_ERROR and evaluator.genus and entries.is_strong:
+        if error <= MARGINAL_ERROR and evaluator.genus:
             # Without an order, the inverse may lose what its residual does not show.
             shaken = entries.shaken()
             again, _, _ = uncut_probabilities(evaluator, shaken, wide=wide, budget=budget)
@@ -186,7 +186,7 @@ def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Bu
     budget.to_finish().check()  # freeing the factors has taken its time
     log_partition = log_constant(evaluator, entries) + log_sum
     # The entries are exponentials of rounded numbers.
-    error += EPSILON * max(np.abs(x).max(initial=0.0) for x in (entries.face, entries.scale))
+    error += EPSILON * max(float(np.abs(x).max(initial=0.0)) for x in (entries.face, entries.scale))
     agree = agreements(evaluator, entries.spins)
     found = marginals_from(evaluator, uncut, error, log_partition, agree, wide=wide)
     return replace(found, certificate=evaluator.certificate(couplings))

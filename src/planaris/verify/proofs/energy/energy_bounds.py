@@ -41,6 +41,8 @@ class EnergyBound:
     tight: bool = False
     units: int = 1
     """How many units in its last place a claim may exceed the bound by."""
+    recomputed: bool = False
+    """Whether parts of the model came without a proof, and were eliminated."""
 
     @property
     def value(self) -> float:
@@ -82,7 +84,9 @@ def energy_bound(model: BareModel, proof: Any, allowed: float) -> EnergyBound | 
 def eliminated(model: BareModel, allowed: float) -> EnergyBound | None:
     """Return the least energy by plain elimination, without a proof; None if it is too wide."""
     lowest = least_energy(model.as_model(), allowed)
-    return EnergyBound(_expansion(lowest)) if isinstance(lowest, Fraction) else None
+    if not isinstance(lowest, Fraction):
+        return None
+    return EnergyBound(_expansion(lowest), recomputed=True)
 
 
 def _by_tjoin(model: BareModel, proof: TJoinProof) -> EnergyBound:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -51,10 +52,20 @@ def check_certificate(model: IsingModel, result: GroundState, *, recompute: bool
     True
     """
     require_kinds(model, result, GroundState)
+    return checked_bound(model, result, recompute=recompute) is not None
+
+
+def checked_bound(
+    model: IsingModel, result: GroundState, *, recompute: bool = False
+) -> EnergyBound | None:
+    """Return the bound that supports what is claimed, as :func:`check_certificate`; None if none.
+
+    Raises :class:`~planaris.errors.VerificationError` if it does not support the claim.
+    """
     tolerance = energy_tolerance(model)
     bound = proved_bound(model, result.certificate, tolerance / 4, recompute=recompute)
     if bound is None:
-        return False
+        return None
     below = [-term for term in bound.terms]
     terms = energy_terms(model, np.asarray(result.assignment))
     gap, excess = (math.fsum([*some, *below]) + bound.slack for some in (terms, [result.lower]))
@@ -62,7 +73,7 @@ def check_certificate(model: IsingModel, result: GroundState, *, recompute: bool
     slip = bound.units * math.ulp(result.lower)
     said = f"the proof gives {bound.value}"
     require_lower(model, result, gap, excess - slip, said, quantum, tight=bound.tight)
-    return True
+    return bound
 
 
 def require_kinds(model: object, result: object, kind: type) -> None:
@@ -174,6 +185,7 @@ def proved_bound(
         math.fsum(bound.slack for bound in sound),
         all(bound.tight for bound in sound),
         max((bound.units for bound in sound), default=1),
+        any(bound.recomputed for bound in sound),
     )
 
 
@@ -195,7 +207,7 @@ def _part_bound(
             require(level, f"{part.lower} is proved, but there is a gap of {excess}")
             # Energies of the part differ from `lower` by multiples of the quantum; those of all
             # parts together may lie closer.
-            return EnergyBound([part.lower], 0.0, found.tight, found.units)
+            return replace(found, terms=[part.lower], slack=0.0)
         return found
     except VerificationError as error:
         msg = f"part {number}: {error}"
