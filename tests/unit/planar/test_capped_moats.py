@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.cold_glasses import STATES, cold_model, log_weights
 from planaris.budget import UNLIMITED
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian import (
@@ -20,21 +20,6 @@ from planaris.planar.pfaffian import (
     sampling,
     single_model,
 )
-
-STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
-
-
-def cold_model(seed: int, beta: float = 3.0) -> pl.IsingModel:
-    """Return a 3×4 glass; every other one has couplings of three sizes."""
-    rng = np.random.default_rng(seed)
-    edges = pl.generate.square_lattice(3, 4).edges
-    rough = rng.choice([-2.0, -1.0, 1.0, 0.1], len(edges))
-    return pl.IsingModel(edges, beta * (rough if seed % 2 else rng.normal(size=len(edges))))
-
-
-def log_weights(model: pl.IsingModel) -> np.ndarray:
-    found = -model.energy(STATES)
-    return np.asarray(found - found.max())
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -65,7 +50,7 @@ def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
         evaluator = pl.plan(model).evaluator
         expected = float(np.log(np.exp(log_weights(model)).sum() / 2))
         ways = list(precision_ladder.attempts(evaluator, model.couplings, UNLIMITED))
-        capped_wide += sum(wide and found.removed is not None for found, wide in ways)
+        capped_wide += sum(wide and found.caps is not None for found, wide in ways)
         for found, wide in ways:
             total, _ = single_model.sum_pfaffians(evaluator, found, wide=wide, budget=UNLIMITED)
             # Couplings are rounded doubles: so are energies relative to the ground state.

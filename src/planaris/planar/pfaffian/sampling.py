@@ -12,7 +12,7 @@ from planaris.errors import PrecisionError, naming_row
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
 from planaris.planar.pfaffian import precision_ladder
-from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
+from planaris.planar.pfaffian.capped_moats import FEW_REJECTED
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.locked_spins import LockedSpins
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, attempts
@@ -192,7 +192,7 @@ def _drawers(
     """
     for entries, wide in _ways(evaluator, couplings, budget):
         # A warmer model, of which samples are rejected, does not tell which spins are locked.
-        if entries.is_ordered and entries.cap_error <= CAPPED_ERROR:
+        if entries.is_ordered and entries.rejected <= FEW_REJECTED:
             locked = locked_spins(evaluator, entries, budget, wide=wide)
             if locked is not None:
                 yield entries.spins, _cluster_sampler(evaluator, locked, budget)
@@ -258,9 +258,9 @@ def _checked(draw_cuts: RawSampler, entries: Entries, total: float | None) -> Cu
         if total is not None:
             weights = -2.0 * (cuts @ entries.gauged)
             doubtful |= ~(np.abs(drawn - (weights - total)) <= DOUBT)
-        if entries.removed is None:
+        if entries.caps is None:
             return cuts, doubtful, np.zeros(len(cuts))
-        return cuts, doubtful, -2.0 * (cuts @ entries.removed)
+        return cuts, doubtful, -2.0 * (cuts @ entries.caps.removed)
 
     return checked
 
