@@ -142,13 +142,17 @@ def test_samples_of_spins_that_the_model_itself_shows_to_be_locked(monkeypatch) 
     assert True in asked
 
 
-def test_samples_of_capped_models_are_rejected_into_the_right_distribution(monkeypatch) -> None:
+@pytest.mark.parametrize(("cap", "rounds"), [(0.7, 1000), (0.7, 2), (0.1, 1)])
+def test_samples_of_capped_models_are_rejected_into_the_right_distribution(
+    cap: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = cold_model(3, 1.5)
     monkeypatch.setattr(precision_ladder, "MODERATE_COUPLING", 0.0)
     monkeypatch.setattr(precision_ladder, "WEAK_COUPLING", 0.0)
     for module in (capped_moats, precision_ladder):
         monkeypatch.setattr(module, "MOST_REJECTED", math.inf)
-    monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (0.7,))
+    monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (cap,))
+    monkeypatch.setattr(sampling, "MOST_ROUNDS", rounds)
     rejections = []
     whole = sampling._rejected
 

@@ -54,6 +54,13 @@ def test_marginals_of_antiferromagnets_of_one_ground_state() -> None:
         assert found.error <= 1e-9
 
 
+def test_samples_of_antiferromagnets_of_one_ground_state() -> None:
+    plan, couplings = antiferromagnet(1e4)
+    spins = plan.ground_states(couplings[None]).spins[0]
+    drawn = plan.sample(couplings, 2, 1)  # caps of 3 would reject all
+    assert np.all(drawn * drawn[:, :1] == spins * spins[0])
+
+
 @pytest.mark.parametrize("cap", [0.1, 0.4, 1.0, 2.0])
 @pytest.mark.parametrize("seed", range(12))
 def test_lower_caps_raise_the_weights_that_caps_raise(seed: int, cap: float) -> None:

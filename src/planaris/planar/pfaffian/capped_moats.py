@@ -25,7 +25,8 @@ SAMPLE_CAPS = (3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0)
 smaller the cap, the less rounding matters."""
 
 MOST_REJECTED = 0.1
-"""Samples of a capped model are drawn where fewer than these are rejected, as estimated."""
+"""Samples of a capped model are drawn first where fewer than these are rejected, as expected. Where
+many states gain weight more are: then caps are larger."""
 
 
 def capped(

@@ -110,16 +110,19 @@ def _plane_attempts(
     budget.check()
 
     def with_cap(cap: float, *, clustered: bool = False) -> Entries:
-        found = by_moats(*capped(bare, packing, faces, cap), clustered=clustered)
-        if found.caps is None:
+        return ordered(*capped(bare, packing, faces, cap), clustered=clustered)
+
+    def ordered(shorter: Entries, values: FloatArray, *, clustered: bool = False) -> Entries:
+        found = by_moats(shorter, values, clustered=clustered)
+        if (caps := found.caps) is None:
             return found
-        larger = partial(with_cap, CAP_GROWTH * cap, clustered=clustered)
-        return replace(found, caps=replace(found.caps, larger=larger))
+        larger = partial(with_cap, CAP_GROWTH * caps.cap, clustered=clustered)
+        return replace(found, caps=replace(caps, larger=larger))
 
     if for_samples:
         shorter = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
         warmest = next((x for x in shorter if x[0].rejected <= MOST_REJECTED), None)
-        found = entries if warmest is None else by_moats(*warmest)
+        found = entries if warmest is None else ordered(*warmest)
         at_once = entries.in_double_range or found.deepest <= SHALLOW
         if at_once:
             yield found, False
