@@ -44,6 +44,19 @@ def test_antiferromagnets_of_one_ground_state(beta: float) -> None:
         assert found.excess == pytest.approx(math.log(2.0), abs=1e-9)
 
 
+@pytest.mark.parametrize(("rows", "columns", "beta"), [(10, 200, 300.0), (12, 60, 2000.0)])
+def test_strips_of_antiferromagnets_against_elimination_of_spins(
+    rows: int, columns: int, beta: float
+) -> None:
+    """With caps of 12 excitations weigh e^26 and e^5 times as much as the ground state."""
+    lattice = pl.generate.triangular_lattice(rows, columns)
+    couplings = np.full(len(lattice.edges), -beta)
+    expected = pl.log_partition(pl.IsingModel(lattice.edges, couplings), "treewidth")
+    for found in from_single(pl.plan(lattice), couplings):
+        assert found.lower <= expected.upper
+        assert expected.lower <= found.upper
+
+
 def test_marginals_of_antiferromagnets_of_one_ground_state() -> None:
     plan, couplings = antiferromagnet(1e4)
     spins = plan.ground_states(couplings[None]).spins[0]
