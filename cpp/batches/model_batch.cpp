@@ -463,8 +463,9 @@ class Batch {
         face[leg] = join[leg] - gauged[leg / 2];
       }
     }
+    // Of models that have the range for it, what is too small for doubles is nothing.
     KasteleynEntries entries(const PlaneGraph& plane, const MoatOrder& order, const MoatClusters* clusters) const {
-      return {face, join, plane.signs, order.earliest, order.rank, clusters};
+      return {face, join, plane.signs, order.earliest, order.rank, clusters, clusters == nullptr};
     }
   };
 

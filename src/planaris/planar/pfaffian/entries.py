@@ -33,7 +33,7 @@ LARGEST_WIDE = 5e17
 LARGEST_STEP = 2.0
 """By how much caps are lowered, at most, to see what they add."""
 
-CLUSTERED_ROOM, PLAIN_ROOM = 190.0, 700.0
+CLUSTERED_ROOM, PLAIN_ROOM = 190.0, 660.0
 """Logarithms of what entries may grow by where blocks of them have exponents, which leave 2^350 of
 the range of doubles; and of what they may be without."""
 
