@@ -32,6 +32,7 @@ constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, i
 constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents
 constexpr double kFelt = 16.0;               // roundings per pivot; what caps add must be below
 constexpr double kMostAdded = 1e-11;         // by caps, to marginals
+constexpr double kLowerForMarginals = 2.0;   // by how much a cap is lowered to see what it adds to them
 constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
 constexpr int64_t kMeasured = 1 << 14;  // couplings that are looked at in one task
@@ -408,6 +409,7 @@ class Batch {
     }
     for (const double g : used) size += std::fabs(g);
     const bool has_caps = capped != nullptr && capped->step > 0.0;
+    double step = has_caps ? capped->step : 0.0;
     const LegNumbers plain(used, order, false), shaken(has_caps ? capped->lowered : used, order, true);
     const KasteleynEntries entries = plain.entries(plane_, order, clusters);
     LogPfaffian first, second;
@@ -416,7 +418,12 @@ class Batch {
     if (options_.marginals) {
       first = eliminate_with_marginals(k, entries, residual);
       if (!is_sound(first)) return;
-      second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+      if (has_caps) {
+        step = kLowerForMarginals;
+        second = eliminate_lower(k, kClusteredCap - step);
+      } else {
+        second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+      }
     } else {
       std::tie(first, second) =
           eliminate_at_once(plane_.tree, entries, shaken.entries(plane_, order, clusters), quiet);
@@ -434,11 +441,21 @@ class Batch {
         error = std::fabs(third.log_magnitude - first.log_magnitude) + each;
         ratio = std::max(second.log_magnitude - first.log_magnitude + error, error);
       }
-      added = cap_loss(ratio, capped->step);
+      added = cap_loss(ratio, step);
       if (added > std::max(error, kFelt * each) || (options_.marginals && added > kMostAdded)) return;
       added = -std::log1p(-added);
     }
     accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + added, residual + added);
+  }
+
+  // Of the model with a lower cap, with clusters of its own.
+  LogPfaffian eliminate_lower(int64_t k, double cap) {
+    const CappedOrder lower =
+        capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack, cap);
+    const MoatOrder& order = lower.clustered.order;
+    const LegNumbers shaken(lower.capped, order, true);
+    Control quiet;
+    return eliminate<double>(plane_.tree, shaken.entries(plane_, order, &lower.clustered.clusters), {0.1, 1}, quiet);
   }
 
   // How probable the states are whose weights caps have raised, at most: log Z is larger by `ratio` where the caps

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.cold_glasses import STATES, cold_model, log_weights
+from helpers.cold_glasses import STATES, cold_model, log_weights, no_other
 from planaris.budget import UNLIMITED
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian import (
@@ -31,7 +31,7 @@ def test_capped_models_lower_no_weight(seed: int) -> None:
     true = log_weights(model)
     for cap in (0.0, 0.3, 1.0, 100.0):
         faces = evaluator.embedding.dual_edges
-        found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap)
+        found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap, no_other)
         assert values.max(initial=0.0) <= cap
         u, v = model.edges.T
         couplings = found.gauged[: model.num_edges] * spins[u] * spins[v]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from helpers.cold_glasses import STATES, cold_model, log_weights
+from helpers.cold_glasses import STATES, cold_model, log_weights, no_other
 from helpers.trials import seeds
 from planaris.budget import UNLIMITED
 from planaris.planar.ground_state import gauge_spins
@@ -82,7 +82,7 @@ def test_lower_caps_raise_the_weights_that_caps_raise(seed: int, cap: float) -> 
     spins, unsatisfied = gauge_spins(evaluator.embedding, model.couplings)
     bare = precision_ladder._entries(evaluator, model.couplings, spins)
     faces, u, v = evaluator.embedding.dual_edges, *model.edges.T
-    found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap)
+    found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap, no_other)
     if found.caps is None:
         assert found is bare
         assert values.max(initial=0.0) <= cap

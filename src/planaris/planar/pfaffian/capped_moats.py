@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,11 @@ many states gain weight more are: then caps are larger."""
 
 
 def capped(
-    entries: Entries, packing: CutPacking, dual_edges: IntArray, cap: float
+    entries: Entries,
+    packing: CutPacking,
+    dual_edges: IntArray,
+    cap: float,
+    capped_at: Callable[[float], Entries],
 ) -> tuple[Entries, FloatArray]:
     """Return the entries of the capped model, and the values of its sets.
 
@@ -56,6 +61,8 @@ def capped(
         The two faces of every edge; chords, which come after them, lie inside faces.
     cap : float
         Largest value of a set, and half the largest slack.
+    capped_at : callable
+        Returns the entries to calculate with, with another cap.
     """
     values = packing.values
     shorter = np.minimum(values, cap)
@@ -75,7 +82,7 @@ def capped(
     ways = np.count_nonzero(too_long) + float((leaving[values > cap] ** 2).sum())
     if not (values > cap).any() and not too_long.any():
         return entries, values
-    caps = Caps(cap, entries.gauged - gauged, slope, math.exp(-4 * cap) * ways)
+    caps = Caps(cap, entries.gauged - gauged, slope, math.exp(-4 * cap) * ways, capped_at)
     return replace(entries, gauged=gauged, caps=caps), shorter
 
 

@@ -30,6 +30,9 @@ follows an order."""
 LARGEST_WIDE = 5e17
 """Whole exponents of exponentials of larger numbers are past 2^53."""
 
+CAP_GROWTH = 4.0
+"""How much larger the next cap is where one is felt."""
+
 LARGEST_STEP = 2.0
 """By how much caps are lowered, at most, to see what they add."""
 
@@ -53,15 +56,19 @@ class Caps:
     rejected : float
         Σ exp(-4 cap) over pairs of edges that leave a capped set: about how much Z is larger, where
         few states have so little weight. No bound.
-    larger : callable or None
-        Returns the entries with a larger cap.
+    capped_at : callable
+        Returns the entries with another cap.
     """
 
     cap: float
     removed: FloatArray
     slope: FloatArray
     rejected: float
-    larger: Callable[[], Entries] | None = None
+    capped_at: Callable[[float], Entries]
+
+    def larger(self) -> Entries:
+        """Return the entries with the next larger cap."""
+        return self.capped_at(CAP_GROWTH * self.cap)
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class Entries:
         return 2.0 ** math.floor(math.log2(min(most, LARGEST_STEP)))
 
     def lowered(self) -> Entries:
-        """Return the entries of the model whose caps are lower by a step, scaled the same way."""
+        """Return the entries with values that are capped lower by a step, scaled the same way."""
         assert self.caps is not None
         return replace(self, gauged=self.gauged - self.step * self.caps.slope, caps=None)
 

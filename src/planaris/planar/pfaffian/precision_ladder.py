@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,9 +40,6 @@ MODERATE_COUPLING = 8.0
 
 SHALLOW = 40.0
 """Sum of the values around a face up to which rounding hardly ever decides a sample."""
-
-CAP_GROWTH = 4.0
-"""How much larger the next cap is where one is felt."""
 
 MOAT_SLACK = 1.0
 """Sets of faces are not waited for while entries grow by no more than e to this power."""
@@ -109,27 +105,23 @@ def _plane_attempts(
     entries = by_moats(bare, packing.values)
     budget.check()
 
-    def with_cap(cap: float, *, clustered: bool = False) -> Entries:
-        return ordered(*capped(bare, packing, faces, cap), clustered=clustered)
+    def with_cap(cap: float) -> Entries:
+        return by_moats(*capped(bare, packing, faces, cap, with_cap))
 
-    def ordered(shorter: Entries, values: FloatArray, *, clustered: bool = False) -> Entries:
-        found = by_moats(shorter, values, clustered=clustered)
-        if (caps := found.caps) is None:
-            return found
-        larger = partial(with_cap, CAP_GROWTH * caps.cap, clustered=clustered)
-        return replace(found, caps=replace(caps, larger=larger))
+    def clustered(cap: float) -> Entries:
+        return by_moats(*capped(bare, packing, faces, cap, clustered), clustered=True)
 
     if for_samples:
-        shorter = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
+        shorter = (capped(bare, packing, faces, cap, with_cap) for cap in SAMPLE_CAPS)
         warmest = next((x for x in shorter if x[0].rejected <= MOST_REJECTED), None)
-        found = entries if warmest is None else ordered(*warmest)
+        found = entries if warmest is None else by_moats(*warmest)
         at_once = entries.in_double_range or found.deepest <= SHALLOW
         if at_once:
             yield found, False
     if entries.in_double_range:
         yield entries, False
     else:
-        yield with_cap(CLUSTERED_CAP, clustered=True), False
+        yield clustered(CLUSTERED_CAP), False
     if for_samples:
         if found.in_double_range and not at_once:
             yield found, False

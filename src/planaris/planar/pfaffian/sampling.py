@@ -237,7 +237,7 @@ def _with_larger_caps(
     entries: Entries, too_small: float, *, wide: bool
 ) -> tuple[Entries | None, float]:
     """Return entries with larger caps, if doubles have the range, and the largest that refuses."""
-    if entries.caps is None or entries.caps.larger is None:
+    if entries.caps is None:
         return None, too_small
     larger = entries.caps.larger()
     in_range = wide or larger.in_double_range

@@ -14,7 +14,7 @@ from planaris.kernels.pfaffian import Factorization
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian.capped_moats import cap_loss
-from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.entries import LARGEST_STEP, Caps, Entries
 from planaris.planar.pfaffian.estimate import (
     EPSILON,
     SAFETY,
@@ -164,7 +164,7 @@ def sum_pfaffians(
     for flips in evaluator.flips:
         turned = entries.with_signs(flips)
         found, once = _estimate(evaluator, turned, wide=wide, budget=budget), not wide
-        while turned.caps is not None and turned.caps.larger is not None:
+        while turned.caps is not None:
             if not found.is_spoilt_by_caps and not (once and found.is_spoilt_by_rounding):
                 break
             once = once and found.is_spoilt_by_caps
@@ -253,28 +253,28 @@ def uncut_with_caps(
     once = not wide  # what caps add may be felt as rounding
     while True:
         uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
-        if entries.caps is None:
+        if (caps := entries.caps) is None:
             return entries, uncut, error, 0.0, log_sum
-        larger = entries.caps.larger
-        if not error <= MARGINAL_ERROR:
-            if not once or larger is None:
-                return entries, uncut, error, 1.0, log_sum
-            once, entries = False, larger()
-            continue
-        lowered = entries.lowered()
-        lower = evaluator.elimination.log_pfaffian(
-            lowered.face,
-            lowered.scale,
-            lowered.signs,
-            order=entries.order,
-            wide=wide,
-            budget=budget,
-        )
-        ratio = abs(lower.log_magnitude - log_sum) + EPSILON * lower.pivots
-        added = cap_loss(ratio, entries.step) if is_sound(lower, wide=wide, ordered=True) else 1.0
-        if added <= MOST_ADDED or larger is None:
+        good = error <= MARGINAL_ERROR
+        added = _added(evaluator, caps, log_sum, wide=wide, budget=budget) if good else 1.0
+        if (good and added <= MOST_ADDED) or not (good or once):
             return entries, uncut, error, added, log_sum
-        entries = larger()
+        once = once and good
+        entries = caps.larger()
+
+
+def _added(
+    evaluator: PfaffianEvaluator, caps: Caps, log_sum: float, *, wide: bool, budget: Budget
+) -> float:
+    """Return how probable the states are, at most, whose weights caps have raised."""
+    step = min(LARGEST_STEP, caps.cap / 2)
+    entries = caps.capped_at(caps.cap - step)
+    lower = evaluator.elimination.log_pfaffian(
+        entries.face, entries.scale, entries.signs, order=entries.order, wide=wide, budget=budget
+    )
+    if not is_sound(lower, wide=wide, ordered=True):
+        return 1.0
+    return cap_loss(abs(lower.log_magnitude - log_sum) + EPSILON * lower.pivots, step)
 
 
 def uncut_probabilities(
