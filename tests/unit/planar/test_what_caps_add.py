@@ -18,8 +18,8 @@ LARGE = 60
 """Rows of triangular lattices of which 2^3600 states outweigh what caps of 12 take from them."""
 
 
-def antiferromagnet(beta: float) -> tuple[pl.planar.Plan, np.ndarray]:
-    lattice = pl.generate.triangular_lattice(LARGE)
+def antiferromagnet(beta: float, rows: int = LARGE) -> tuple[pl.planar.Plan, np.ndarray]:
+    lattice = pl.generate.triangular_lattice(rows)
     return pl.plan(lattice), np.full(len(lattice.edges), -beta)
 
 
@@ -68,7 +68,7 @@ def test_marginals_of_antiferromagnets_of_one_ground_state() -> None:
 
 
 def test_samples_of_antiferromagnets_of_one_ground_state() -> None:
-    plan, couplings = antiferromagnet(1e4)
+    plan, couplings = antiferromagnet(1e4, 30)
     spins = plan.ground_states(couplings[None]).spins[0]
     drawn = plan.sample(couplings, 2, 1)  # caps of 3 would reject all
     assert np.all(drawn * drawn[:, :1] == spins * spins[0])
