@@ -156,18 +156,19 @@ def sum_pfaffians(
 ) -> tuple[SignedSum, Stats]:
     """Return the sum over cuts as the signed sum of the Pfaffians of all structures.
 
-    Caps are raised until they add less than rounding does. What they add may be felt as rounding,
-    too, so in doubles they are raised once where that is felt.
+    Caps are raised until they add less than rounding does. What they add may spoil digits as
+    rounding does, so in doubles they are raised twice where nothing is left.
     """
     total = SignedSum()
     stats: Stats = {}
     for flips in evaluator.flips:
         turned = entries.with_signs(flips)
-        found, once = _estimate(evaluator, turned, wide=wide, budget=budget), not wide
+        found, tries = _estimate(evaluator, turned, wide=wide, budget=budget), 0 if wide else 2
         while turned.caps is not None:
-            if not found.is_spoilt_by_caps and not (once and found.is_spoilt_by_rounding):
-                break
-            once = once and found.is_spoilt_by_caps
+            if not found.is_spoilt_by_caps:
+                if not tries or not found.is_spoilt_by_rounding:
+                    break
+                tries -= 1
             turned = turned.caps.larger()  # of a plane, which has one structure
             found = _estimate(evaluator, turned, wide=wide, budget=budget)
         # Signs are counted relative to the term of the empty cut, the product of all joins.
@@ -250,16 +251,16 @@ def uncut_with_caps(
         The entries of that model, the probabilities, their error without that of caps, how probable
         the states are whose weights caps have raised (at most), and the logarithm of the Pfaffian.
     """
-    once = not wide  # what caps add may be felt as rounding
+    tries = 0 if wide else 2  # what caps add may be felt as rounding
     while True:
         uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
         if (caps := entries.caps) is None:
             return entries, uncut, error, 0.0, log_sum
         good = error <= MARGINAL_ERROR
         added = _added(evaluator, caps, log_sum, wide=wide, budget=budget) if good else 1.0
-        if (good and added <= MOST_ADDED) or not (good or once):
+        if (good and added <= MOST_ADDED) or not (good or tries):
             return entries, uncut, error, added, log_sum
-        once = once and good
+        tries -= not good
         entries = caps.larger()
 
 
