@@ -38,6 +38,7 @@
 #endif
 
 #define PLANARIS_INLINE inline __attribute__((always_inline))
+#define PLANARIS_NOINLINE __attribute__((noinline))
 
 #ifdef PLANARIS_X86
 #define PLANARIS_CHOOSE(name) \
@@ -165,6 +166,19 @@ class Subnormals {
 
  private:
   unsigned before_;
+#elif defined(__aarch64__) && defined(__GNUC__)
+  Subnormals() {
+    constexpr uint64_t kFlush = uint64_t{1} << 24;
+    asm volatile("mrs %0, fpcr" : "=r"(before_));
+    set(flushed ? before_ | kFlush : before_ & ~kFlush);
+  }
+  ~Subnormals() { set(before_); }
+  Subnormals(const Subnormals&) = delete;
+  Subnormals& operator=(const Subnormals&) = delete;
+
+ private:
+  static void set(uint64_t mode) { asm volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }
+  uint64_t before_;
 #endif
 };
 using FlushToZero = Subnormals<true>;

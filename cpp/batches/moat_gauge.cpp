@@ -84,7 +84,7 @@ class Capping {
  public:
   Capping(const MoatPlaces& places, const Moats& moats, std::vector<double>& values, double cap)
       : faces_(places.faces), parent_(moats.parent), cap_(cap), innermost_(places.leaf.size(), -1),
-        value_(values), excess_(values.size()), leaving_(values.size(), 0.0) {
+        value_(values), excess_(values.size()) {
     for (size_t k = 0; k < values.size(); ++k) {  // parents come first
       for (int32_t at = moats.start[k]; at < moats.stop[k]; ++at) {
         innermost_[moats.order[at]] = static_cast<int32_t>(k);
@@ -94,40 +94,41 @@ class Capping {
     }
   }
 
-  double apply(size_t edge, double gauged) {
+  struct Coupling {
+    double capped;
+    double slope;  // what it loses besides if values and slacks that were cut off are lower by one and two
+  };
+
+  Coupling apply(size_t edge, double gauged) const {
     int32_t a = innermost_[faces_.face_of[2 * edge]], b = innermost_[faces_.face_of[2 * edge + 1]];
-    double across = 0.0;
+    double across = 0.0, slope = 0.0;
     TwoDoubles left{gauged, 0.0};
     while (a != b) {
       int32_t& inner = a > b ? a : b;
-      leaving_[inner] += 1;
       across += value_[inner];
       left += {gauged < 0 ? excess_[inner] : -excess_[inner], 0.0};
+      if (excess_[inner] > 0.0) slope += gauged < 0 ? -1.0 : 1.0;
       inner = parent_[inner];
     }
     const double slack = gauged - across;
-    if (!(slack > 2 * cap_)) return left.high;
-    ++ways_;
-    return left.high - (slack - 2 * cap_);
-  }
-
-  // To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
-  // capped slack.
-  double error() const {
-    double ways = ways_;
-    for (size_t k = 0; k < leaving_.size(); ++k) {
-      if (excess_[k] > 0.0) ways += leaving_[k] * leaving_[k];
-    }
-    return std::exp(-4 * cap_) * ways;
+    if (!(slack > 2 * cap_)) return {left.high, slope};
+    return {left.high - (slack - 2 * cap_), slope + 2.0};
   }
 
  private:
   const Faces& faces_;
   std::span<const int32_t> parent_;
-  double cap_, ways_ = 0.0;
+  double cap_;
   std::vector<int32_t> innermost_;  // by face
-  std::vector<double> value_, excess_, leaving_;
+  std::vector<double> value_, excess_;
 };
+
+// By how much caps may be lowered without another scaling, a power of two: of n capped sets around one another,
+// entries grow by exp(8 n step) at most, and exponents leave them room for 2^350.
+double cap_step(double deepest, double cap) {
+  constexpr double kRoom = 190.0, kLargest = 2.0;
+  return std::exp2(std::floor(std::log2(std::min(kRoom / 8 * cap / std::max(deepest, cap), kLargest))));
+}
 
 }  // namespace
 
@@ -177,12 +178,19 @@ CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pie
   CappedOrder result;
   result.gauged = gauged_couplings(plane, gauge, couplings);
   Capping capping(places, proof.moats(), proof.values, cap);
+  bool any = false;
   for (size_t e = 0; e < result.gauged.size(); ++e) {
-    result.capped.push_back(capping.apply(e, result.gauged[e]));
+    const auto [capped, slope] = capping.apply(e, result.gauged[e]);
+    result.capped.push_back(capped);
+    result.lowered.push_back(slope);
+    any = any || slope != 0.0;
   }
-  result.error = capping.error();
   result.clustered =
       clustered_moat_order(places, proof.moats(), result.capped, proof.unsatisfied, slack);
+  if (any) result.step = cap_step(result.clustered.order.deepest, cap);
+  for (size_t e = 0; e < result.gauged.size(); ++e) {
+    result.lowered[e] = result.capped[e] - result.step * result.lowered[e];
+  }
   return result;
 }
 

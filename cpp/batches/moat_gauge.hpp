@@ -35,11 +35,12 @@ void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const Moa
                     const GaugeState& gauge, double slack, MoatWaits& waits);
 
 // The same for the model with values up to `cap` and slacks up to twice that: no state loses weight relative to the
-// ground state, and only those that weigh exp(-4 cap) of it or less gain.
+// ground state, and only those that weigh exp(-4 cap) of it or less gain. These gain exp(4 step) more, at least, in the
+// model whose capped values are lower by `step`, and capped slacks by twice that: so Z of that model bounds what caps add.
 struct CappedOrder {
-  std::vector<double> gauged, capped;  // of the model itself, and of the capped one
+  std::vector<double> gauged, capped, lowered;  // of the model itself, of the capped one, and of the one with lower caps
   ClusteredOrder clustered;
-  double error = 0.0;  // of log Z, as estimated
+  double step = 0.0;  // 0: nothing is capped
 };
 
 CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,

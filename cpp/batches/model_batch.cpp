@@ -29,7 +29,10 @@ constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_ra
 constexpr double kCold = 1.4e5, kTooCold = 1.1e6;  // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
-constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents: exact to rounding
+constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents
+constexpr double kFelt = 16.0;               // roundings per pivot; what caps add must be below
+constexpr double kMostAdded = 1e-11;         // by caps, to marginals
+constexpr double kLowerForMarginals = 2.0;   // by how much a cap is lowered to see what it adds to them
 constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
 constexpr int64_t kMeasured = 1 << 14;  // couplings that are looked at in one task
@@ -379,8 +382,7 @@ class Batch {
     if (largest(k) < kLargestCapped) {
       const CappedOrder found = capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k),
                                                       kMoatSlack, kClusteredCap);
-      eliminate_twice(k, found.gauged, found.capped, found.clustered.order,
-                      &found.clustered.clusters, found.error);
+      eliminate_twice(k, found.gauged, found.capped, found.clustered.order, &found.clustered.clusters, &found);
     }
   }
 
@@ -393,19 +395,22 @@ class Batch {
       pivots = std::max(pivots, std::fabs(order.scale[2 * e] + order.scale[2 * e + 1]));
     }
     if (2 * order.deepest + pivots >= kLargestLogarithm) return false;
-    eliminate_twice(k, gauged, gauged, order, nullptr, 0.0);
+    eliminate_twice(k, gauged, gauged, order, nullptr, nullptr);
     return true;
   }
 
-  // `gauged` are the couplings of the model, `used` those that it is replaced by.
+  // `gauged` are the couplings of the model, `used` those that it is replaced by. The second time, those of a capped
+  // model are lower, which shows what caps add as well. Rows where that is felt are left to larger caps.
   void eliminate_twice(int64_t k, std::span<const double> gauged, std::span<const double> used,
-                       const MoatOrder& order, const MoatClusters* clusters, double cap_error) {
+                       const MoatOrder& order, const MoatClusters* clusters, const CappedOrder* capped) {
     double size = 0.0;
     for (size_t leg = 0; leg < order.scale.size(); ++leg) {
       size += std::fabs(order.scale[leg] - used[leg / 2]) / 2;
     }
     for (const double g : used) size += std::fabs(g);
-    const LegNumbers plain(used, order, false), shaken(used, order, true);
+    const bool has_caps = capped != nullptr && capped->step > 0.0;
+    double step = has_caps ? capped->step : 0.0;
+    const LegNumbers plain(used, order, false), shaken(has_caps ? capped->lowered : used, order, true);
     const KasteleynEntries entries = plain.entries(plane_, order, clusters);
     LogPfaffian first, second;
     Control quiet;
@@ -413,15 +418,50 @@ class Batch {
     if (options_.marginals) {
       first = eliminate_with_marginals(k, entries, residual);
       if (!is_sound(first)) return;
-      second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+      if (has_caps) {
+        step = kLowerForMarginals;
+        second = eliminate_lower(k, kClusteredCap - step);
+      } else {
+        second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+      }
     } else {
       std::tie(first, second) =
           eliminate_at_once(plane_.tree, entries, shaken.entries(plane_, order, clusters), quiet);
     }
     if (!is_sound(first) || !is_sound(second) || second.sign != first.sign) return;
-    const double error = std::fabs(second.log_magnitude - first.log_magnitude) +
-                         kEpsilon * static_cast<double>(used.size());
-    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + cap_error, residual);
+    const double each = kEpsilon * static_cast<double>(used.size());
+    double error = std::fabs(second.log_magnitude - first.log_magnitude) + each, added = 0.0;
+    if (has_caps) {
+      double ratio = error;
+      if (error > kFelt * each) {
+        const LegNumbers same(used, order, true);
+        const LogPfaffian third =
+            eliminate<double>(plane_.tree, same.entries(plane_, order, clusters), {0.1, 1}, quiet);
+        if (!is_sound(third) || third.sign != first.sign) return;
+        error = std::fabs(third.log_magnitude - first.log_magnitude) + each;
+        ratio = std::max(second.log_magnitude - first.log_magnitude + error, error);
+      }
+      added = cap_loss(ratio, step);
+      if (added > std::max(error, kFelt * each) || (options_.marginals && added > kMostAdded)) return;
+      added = -std::log1p(-added);
+    }
+    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + added, residual + added);
+  }
+
+  // Of the model with a lower cap, with clusters of its own.
+  LogPfaffian eliminate_lower(int64_t k, double cap) {
+    const CappedOrder lower =
+        capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k), kMoatSlack, cap);
+    const MoatOrder& order = lower.clustered.order;
+    const LegNumbers shaken(lower.capped, order, true);
+    Control quiet;
+    return eliminate<double>(plane_.tree, shaken.entries(plane_, order, &lower.clustered.clusters), {0.1, 1}, quiet);
+  }
+
+  // How probable the states are whose weights caps have raised, at most: log Z is larger by `ratio` where the caps
+  // are lower by a step.
+  static double cap_loss(double ratio, double step) {
+    return std::min(std::expm1(std::min(ratio, 700.0)) / std::expm1(4 * step), 1.0);
   }
 
   static bool is_sound(const LogPfaffian& found) {
@@ -440,8 +480,9 @@ class Batch {
         face[leg] = join[leg] - gauged[leg / 2];
       }
     }
+    // Of models that have the range for it, what is too small for doubles is nothing.
     KasteleynEntries entries(const PlaneGraph& plane, const MoatOrder& order, const MoatClusters* clusters) const {
-      return {face, join, plane.signs, order.earliest, order.rank, clusters};
+      return {face, join, plane.signs, order.earliest, order.rank, clusters, clusters == nullptr};
     }
   };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <mutex>
 #include <numbers>
+#include <optional>
 #include <type_traits>
 
 #include "base/scaled.hpp"
@@ -81,8 +82,13 @@ class Elimination {
               double share = 1.0, const KasteleynEntries* other = nullptr)
       : tree_(tree), entries_(entries), other_(other), matrices_(other ? 2 : 1), options_(options), team_(team),
         share_(share), keep_(keep), fronts_(fronts), cut_(cut_tasks(tree, team.threads())),
+        flush_(!kIsDoubleDouble && !entries.earliest.empty() && entries.flush()),
         parallel_([this](int count, const std::function<void(int)>& body) {
-          team_.parallel_for(count, body);
+          if (!flush_) return team_.parallel_for(count, body);
+          team_.parallel_for(count, [&body](int k) {
+            [[maybe_unused]] const FlushToZero flushed;  // whatever thread helps
+            body(k);
+          });
         }) {
     if (keep_) keep_->assign(tree_.num_nodes(), {});
     if (fronts_) fronts_->assign(tree_.num_nodes(), {});
@@ -99,6 +105,12 @@ class Elimination {
   const TreeTasks& tasks() const { return cut_; }
 
   void run_task(int worker, int task) {
+    std::optional<FlushToZero> flushed;
+    if (flush_) flushed.emplace();
+    run_nodes(worker, task);
+  }
+
+  PLANARIS_NOINLINE void run_nodes(int worker, int task) {
     Worker& w = workers_[worker];
     const auto [first, last] = cut_.tasks[task];
     for (int32_t node = first; node <= last; ++node) {
@@ -682,6 +694,7 @@ class Elimination {
   Factors<T>* keep_;
   Fronts<T>* fronts_;
   TreeTasks cut_;
+  bool flush_;
   ParallelFor parallel_;
   std::vector<Worker> workers_;
   std::vector<ContributionStack<T>> handed_;  // by task

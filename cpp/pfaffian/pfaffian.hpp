@@ -27,8 +27,11 @@ struct KasteleynEntries {
   // Not where fronts are kept.
   const MoatClusters* clusters = nullptr;
   // Whether, in order, numbers that are too small for doubles are nothing beside what they are added
-  // to: wide ones are then eliminated as pairs of doubles.
+  // to: wide ones are then eliminated as pairs of doubles, and doubles count them as zeros.
   bool underflow = false;
+
+  // Whether doubles that are too small count as zeros: with clusters there is always room for what matters.
+  bool flush() const { return underflow || clusters != nullptr; }
 };
 
 struct EliminationOptions {

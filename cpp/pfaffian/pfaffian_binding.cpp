@@ -109,12 +109,11 @@ LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double>
 std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
     const PfaffianPlan& plan, In1<double> face, In1<double> join, In1<double> other_face,
     In1<double> other_join, In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-    const MoatClusters* clusters, double threshold, double other_threshold, int threads,
+    const MoatClusters* clusters, bool underflow, double threshold, double other_threshold, int threads,
     const Progress& progress) {
-  const KasteleynEntries first =
-      checked_entries(plan, face, join, signs, earliest, rank, clusters);
-  const KasteleynEntries second =
-      checked_entries(plan, other_face, other_join, signs, earliest, rank, clusters);
+  KasteleynEntries first = checked_entries(plan, face, join, signs, earliest, rank, clusters);
+  KasteleynEntries second = checked_entries(plan, other_face, other_join, signs, earliest, rank, clusters);
+  first.underflow = second.underflow = underflow;
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   return eliminate_both(plan.tree, first, {threshold, threads}, second, {other_threshold, threads},
@@ -132,18 +131,22 @@ struct PfaffianFactors {
   Factors<DoubleDouble> wide;
   Fronts<double> narrow_fronts;
   Fronts<DoubleDouble> wide_fronts;
-  bool is_wide = false;
+  bool is_wide = false, underflow = false;
 
-  KasteleynEntries entries() const { return {face, join, signs, {}, {}, clusters.get()}; }
+  KasteleynEntries entries() const { return {face, join, signs, {}, {}, clusters.get(), underflow}; }
 };
 
 PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> face,
                           In1<double> join, In1<int8_t> signs, In1<int32_t> earliest,
-                          In1<int32_t> rank, std::shared_ptr<MoatClusters> clusters, double threshold,
-                          int threads, bool wide, bool for_samples, const Progress& progress) {
-  if (wide || for_samples) clusters = nullptr;  // these have exponents of their own, or keep fronts
-  const KasteleynEntries entries =
-      checked_entries(*plan, face, join, signs, earliest, rank, clusters.get());
+                          In1<int32_t> rank, std::shared_ptr<MoatClusters> clusters, bool underflow,
+                          double threshold, int threads, bool wide, bool for_samples,
+                          const Progress& progress) {
+  if (wide || for_samples) {  // these have exponents of their own, or keep fronts
+    clusters = nullptr;
+    underflow = false;
+  }
+  KasteleynEntries entries = checked_entries(*plan, face, join, signs, earliest, rank, clusters.get());
+  entries.underflow = underflow;
   Control control = make_control(progress);
   nb::gil_scoped_release release;
   const EliminationOptions options{threshold, threads};
@@ -154,6 +157,7 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
   f.signs.assign(entries.sign.begin(), entries.sign.end());
   f.clusters = std::move(clusters);
   f.is_wide = wide;
+  f.underflow = underflow;
   const bool sample = for_samples;
   f.log_pfaffian =
       wide ? eliminate<DoubleDouble>(plan->tree, entries, options, control,
@@ -371,11 +375,12 @@ void bind_pfaffian(nb::module_& m) {
            nb::arg("join").noconvert(), nb::arg("other_face").noconvert(),
            nb::arg("other_join").noconvert(), nb::arg("signs").noconvert(),
            nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(),
-           nb::arg("clusters").none(), nb::arg("threshold"), nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
+           nb::arg("clusters").none(), nb::arg("underflow"), nb::arg("threshold"),
+           nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
-           nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("threshold"),
-           nb::arg("threads"), nb::arg("wide"),
+           nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("underflow"),
+           nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
            nb::arg("for_samples"), nb::arg("progress") = nb::none());
 }
 

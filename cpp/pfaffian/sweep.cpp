@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <type_traits>
 
 #include "base/double_double.hpp"
@@ -31,8 +32,13 @@ class Sweep {
   Sweep(const FrontTree& tree, const KasteleynEntries& entries, const Factors<T>& factors,
         int threads, Control& control)
       : tree_(tree), entries_(entries), factors_(factors), team_(threads, control) {
+    flush_ = std::is_same_v<T, double> && entries.flush();
     parallel_ = [this](int count, const std::function<void(int)>& body) {
-      team_.parallel_for(count, body);
+      if (!flush_) return team_.parallel_for(count, body);
+      team_.parallel_for(count, [&body](int k) {
+        [[maybe_unused]] const FlushToZero flushed;  // whatever thread helps
+        body(k);
+      });
     };
   }
 
@@ -66,6 +72,12 @@ class Sweep {
   }
 
   void run_task(const TreeTasks& cut, int worker, int task) {
+    std::optional<FlushToZero> flushed;
+    if (flush_) flushed.emplace();
+    run_nodes(cut, worker, task);
+  }
+
+  PLANARIS_NOINLINE void run_nodes(const TreeTasks& cut, int worker, int task) {
     Worker& w = workers_[worker];
     const auto [first, last] = cut.tasks[task];
     w.stack.clear();
@@ -322,6 +334,7 @@ class Sweep {
   KasteleynEntries entries_;
   const Factors<T>& factors_;
   Team team_;
+  bool flush_;
   ParallelFor parallel_;
   std::vector<Worker> workers_;
   std::vector<Left<T>> handed_;

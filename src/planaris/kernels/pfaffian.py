@@ -33,7 +33,8 @@ class EliminationOrder:
         eliminations in doubles, but not for samples.
     underflow : bool
         Whether numbers too small for doubles are nothing beside what they are added to. Then
-        eliminations in double-double that keep no factors are quicker.
+        eliminations in double-double that keep no factors are quicker, and those in doubles (not
+        for samples) count such numbers as zeros; with clusters they do so in any case.
     """
 
     earliest: IntArray
@@ -243,6 +244,7 @@ class Elimination:
             order.earliest,
             order.rank,
             order.clusters,
+            order.underflow,
             *thresholds,
             budget.workers(),
             budget.poller(),
@@ -268,6 +270,7 @@ class Elimination:
             order.earliest,
             order.rank,
             order.clusters,
+            order.underflow,
             THRESHOLD,
             budget.workers(),
             wide,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
+from helpers.cold_glasses import STATES, cold_model, log_weights, no_other
 from planaris.budget import UNLIMITED
 from planaris.planar.ground_state import gauge_spins
 from planaris.planar.pfaffian import (
@@ -21,21 +21,6 @@ from planaris.planar.pfaffian import (
     single_model,
 )
 
-STATES = np.array(list(itertools.product((1, -1), repeat=12)), dtype=np.int8)
-
-
-def cold_model(seed: int, beta: float = 3.0) -> pl.IsingModel:
-    """Return a 3×4 glass; every other one has couplings of three sizes."""
-    rng = np.random.default_rng(seed)
-    edges = pl.generate.square_lattice(3, 4).edges
-    rough = rng.choice([-2.0, -1.0, 1.0, 0.1], len(edges))
-    return pl.IsingModel(edges, beta * (rough if seed % 2 else rng.normal(size=len(edges))))
-
-
-def log_weights(model: pl.IsingModel) -> np.ndarray:
-    found = -model.energy(STATES)
-    return np.asarray(found - found.max())
-
 
 @pytest.mark.parametrize("seed", range(12))
 def test_capped_models_lower_no_weight(seed: int) -> None:
@@ -46,7 +31,7 @@ def test_capped_models_lower_no_weight(seed: int) -> None:
     true = log_weights(model)
     for cap in (0.0, 0.3, 1.0, 100.0):
         faces = evaluator.embedding.dual_edges
-        found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap)
+        found, values = capped_moats.capped(bare, unsatisfied.certificate, faces, cap, no_other)
         assert values.max(initial=0.0) <= cap
         u, v = model.edges.T
         couplings = found.gauged[: model.num_edges] * spins[u] * spins[v]
@@ -65,7 +50,7 @@ def test_every_attempt_has_the_value_of_all_states(beta: float) -> None:
         evaluator = pl.plan(model).evaluator
         expected = float(np.log(np.exp(log_weights(model)).sum() / 2))
         ways = list(precision_ladder.attempts(evaluator, model.couplings, UNLIMITED))
-        capped_wide += sum(wide and found.removed is not None for found, wide in ways)
+        capped_wide += sum(wide and found.caps is not None for found, wide in ways)
         for found, wide in ways:
             total, _ = single_model.sum_pfaffians(evaluator, found, wide=wide, budget=UNLIMITED)
             # Couplings are rounded doubles: so are energies relative to the ground state.
@@ -157,13 +142,17 @@ def test_samples_of_spins_that_the_model_itself_shows_to_be_locked(monkeypatch) 
     assert True in asked
 
 
-def test_samples_of_capped_models_are_rejected_into_the_right_distribution(monkeypatch) -> None:
+@pytest.mark.parametrize(("cap", "rounds"), [(0.7, 1000), (0.7, 2), (0.1, 1)])
+def test_samples_of_capped_models_are_rejected_into_the_right_distribution(
+    cap: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = cold_model(3, 1.5)
     monkeypatch.setattr(precision_ladder, "MODERATE_COUPLING", 0.0)
     monkeypatch.setattr(precision_ladder, "WEAK_COUPLING", 0.0)
     for module in (capped_moats, precision_ladder):
         monkeypatch.setattr(module, "MOST_REJECTED", math.inf)
-    monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (0.7,))
+    monkeypatch.setattr(precision_ladder, "SAMPLE_CAPS", (cap,))
+    monkeypatch.setattr(sampling, "MOST_ROUNDS", rounds)
     rejections = []
     whole = sampling._rejected
 

@@ -13,7 +13,7 @@ from planaris.budget import UNLIMITED
 from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.planar.pfaffian import precision_ladder, sampling
-from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
+from planaris.planar.pfaffian.capped_moats import FEW_REJECTED
 
 
 def with_leaves(lattice: pl.generate.Lattice, leaves: int, rng: np.random.Generator) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_fronts_whose_weights_do_not_fit_are_drawn_again() -> None:
     evaluator = pl.plan(model).evaluator
     ladder = precision_ladder.attempts(evaluator, model.couplings, UNLIMITED, for_samples=True)
     capped = next(
-        entries for entries, wide in ladder if not wide and entries.cap_error > CAPPED_ERROR
+        entries for entries, wide in ladder if not wide and entries.rejected > FEW_REJECTED
     )
     draw = sampling._cut_sampler(evaluator, capped, wide=False, budget=UNLIMITED)
     assert draw is not None

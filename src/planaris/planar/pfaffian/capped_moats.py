@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from planaris.kernels.cuts import CutPacking
-from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.entries import Caps, Entries
 from planaris.typing import FloatArray, IntArray
 
 CLUSTERED_CAP = 12.0
-"""Values of sets are cut off here where entries need exponents to be in the range of doubles.
-A state whose weight this changes has exp(-4 · cap) of the weight of the ground state at most: that
-is exact to rounding."""
+"""Values of sets are cut off here first where entries need exponents to be in the range of doubles.
+A state whose weight this changes has exp(-4 · cap) of the weight of the ground state at most. There
+may be very many of them, so what they add is bounded (:func:`cap_loss`) and caps are larger where
+that is felt."""
 
-CAPPED_ERROR = 1e-12
-"""Error of log Z of a capped model above which it does not tell which spins are locked."""
+FEW_REJECTED = 1e-12
+"""With caps that are expected to reject more, a model does not tell which spins are locked."""
 
 SAMPLE_CAPS = (3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0)
 """Samples are exact with any: those that are too likely in the capped model are rejected. The
 smaller the cap, the less rounding matters."""
 
 MOST_REJECTED = 0.1
-"""Samples of a capped model are drawn where fewer than these are rejected, as estimated."""
+"""Samples of a capped model are drawn first where fewer than these are rejected, as expected. Where
+many states gain weight more are: then caps are larger."""
 
 
 def capped(
-    entries: Entries, packing: CutPacking, dual_edges: IntArray, cap: float
+    entries: Entries,
+    packing: CutPacking,
+    dual_edges: IntArray,
+    cap: float,
+    capped_at: Callable[[float], Entries],
 ) -> tuple[Entries, FloatArray]:
     """Return the entries of the capped model, and the values of its sets.
 
@@ -42,6 +49,8 @@ def capped(
     weight relative to theirs. States of one unsatisfied edge in each capped set, and none of capped
     slack, keep their weights.
 
+    Where nothing is larger than the cap the entries come back as they are.
+
     Parameters
     ----------
     entries : Entries
@@ -52,10 +61,13 @@ def capped(
         The two faces of every edge; chords, which come after them, lie inside faces.
     cap : float
         Largest value of a set, and half the largest slack.
+    capped_at : callable
+        Returns the entries to calculate with, with another cap.
     """
     values = packing.values
     shorter = np.minimum(values, cap)
-    sums, lost, leaving = _across(packing, np.column_stack([values, values - shorter]), dual_edges)
+    columns = np.column_stack([values, values - shorter, values > cap])
+    sums, lost, leaving = _across(packing, columns, dual_edges)
     gauged = entries.gauged.copy()
     own = gauged[: len(dual_edges)]
     too_long = np.maximum(own - sums[:, 0] - 2 * cap, 0.0)
@@ -63,11 +75,29 @@ def capped(
     sign = np.where(own < 0, -1.0, 1.0)
     own -= sign * sums[:, 1]
     own -= sign * lost[:, 1] + too_long
+    slope = np.zeros_like(gauged)
+    slope[: len(dual_edges)] = sign * sums[:, 2] + 2.0 * (too_long > 0)
     # To leave a set twice more takes two of its edges and costs exp(-4 cap); so does one edge of
     # capped slack.
     ways = np.count_nonzero(too_long) + float((leaving[values > cap] ** 2).sum())
-    found = replace(entries, gauged=gauged, removed=entries.gauged - gauged)
-    return replace(found, cap_error=math.exp(-4 * cap) * ways), shorter
+    if not (values > cap).any() and not too_long.any():
+        return entries, values
+    caps = Caps(cap, entries.gauged - gauged, slope, math.exp(-4 * cap) * ways, capped_at)
+    return replace(entries, gauged=gauged, caps=caps), shorter
+
+
+def cap_loss(log_ratio: float, step: float) -> float:
+    """Return a bound on how probable the states are whose weights caps have raised.
+
+    ``log_ratio`` is how much larger log Z is with caps that are lower by ``step``: that raises the
+    weights of those states by another factor of exp(4 step) at least, and lowers none.
+
+    >>> cap_loss(0.0, 1.0)
+    0.0
+    >>> round(cap_loss(0.01, 1.0), 6)
+    0.000188
+    """
+    return min(math.expm1(min(max(log_ratio, 0.0), 700.0)) / math.expm1(4 * step), 1.0)
 
 
 def _across(

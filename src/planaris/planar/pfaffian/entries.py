@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +30,46 @@ follows an order."""
 LARGEST_WIDE = 5e17
 """Whole exponents of exponentials of larger numbers are past 2^53."""
 
+CAP_GROWTH = 4.0
+"""How much larger the next cap is where one is felt."""
+
+LARGEST_STEP = 2.0
+"""By how much caps are lowered, at most, to see what they add."""
+
+CLUSTERED_ROOM, PLAIN_ROOM = 190.0, 660.0
+"""Logarithms of what entries may grow by where blocks of them have exponents, which leave 2^350 of
+the range of doubles; and of what they may be without."""
+
+
+@dataclass(frozen=True, eq=False)
+class Caps:
+    """How a model was capped, see :mod:`.capped_moats`.
+
+    Attributes
+    ----------
+    cap : float
+        Largest value of a set.
+    removed : numpy.ndarray
+        What couplings lack.
+    slope : numpy.ndarray
+        What they would lack besides if capped values were lower by one, and capped slacks by two.
+    rejected : float
+        Σ exp(-4 cap) over pairs of edges that leave a capped set: about how much Z is larger, where
+        few states have so little weight. No bound.
+    capped_at : callable
+        Returns the entries with another cap.
+    """
+
+    cap: float
+    removed: FloatArray
+    slope: FloatArray
+    rejected: float
+    capped_at: Callable[[float], Entries]
+
+    def larger(self) -> Entries:
+        """Return the entries with the next larger cap."""
+        return self.capped_at(CAP_GROWTH * self.cap)
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -49,10 +91,8 @@ class Entries:
         With an order: entries that matter lie between exp(-2 deepest) and exp(2 deepest).
     packing : CutPacking or None
         Sets of faces that prove the gauge state a ground state, where it is one.
-    removed : numpy.ndarray or None
-        What ``gauged`` lacks where the model is a capped one, see :mod:`.capped_moats`.
-    cap_error : float
-        By how much the log Z of the capped model is larger, as estimated.
+    caps : Caps or None
+        What the model lacks, where it is a capped one.
     threads : int
         How many share work on these arrays.
     """
@@ -64,8 +104,7 @@ class Entries:
     order: EliminationOrder = NO_ORDER
     deepest: float = 0.0
     packing: CutPacking | None = None
-    removed: FloatArray | None = None
-    cap_error: float = 0.0
+    caps: Caps | None = None
     threads: int = 1
 
     @property
@@ -93,6 +132,33 @@ class Entries:
         """Sum of the sizes of all numbers that are exponentiated."""
         return float(np.abs(self.gauged).sum() + self._logarithms[1] / 2)
 
+    @property
+    def whole(self) -> FloatArray:
+        """Couplings of the model, which ``gauged`` are not where it is a capped one."""
+        return self.gauged if self.caps is None else self.gauged + self.caps.removed
+
+    @property
+    def rejected(self) -> float:
+        """See :class:`Caps`."""
+        return 0.0 if self.caps is None else self.caps.rejected
+
+    @property
+    def step(self) -> float:
+        """By how much caps may be lowered without another scaling: a power of two."""
+        assert self.caps is not None
+        used = 2 * self.deepest + max(2 * self.deepest, self._largest_join)
+        room = PLAIN_ROOM - used if self.order.underflow else math.inf
+        if self.order.clusters is not None:
+            room = CLUSTERED_ROOM
+        # Of n capped sets around one another, entries grow by exp(8 n step) at most.
+        most = room / 8 * self.caps.cap / self.deepest if self.deepest > 0 else math.inf
+        return 2.0 ** math.floor(math.log2(min(most, LARGEST_STEP)))
+
+    def lowered(self) -> Entries:
+        """Return the entries with values that are capped lower by a step, scaled the same way."""
+        assert self.caps is not None
+        return replace(self, gauged=self.gauged - self.step * self.caps.slope, caps=None)
+
     def _with_logarithms(self, known: tuple[FloatArray, float]) -> Entries:
         self.__dict__["_logarithms"] = known
         return self
@@ -109,14 +175,18 @@ class Entries:
         What underflows can be all that an odd cycle leaves over: both eliminations would lose
         it alike, and their difference would not show it.
         """
-        joins = self.scale[0::2] + self.scale[1::2]
         if self.is_ordered:
             # A row that is divided by its pivot must not underflow: the row that it is then
             # multiplied with may be as large as that pivot.
-            pivots = max(2 * self.deepest, np.abs(joins).max(initial=0.0))
+            pivots = max(2 * self.deepest, self._largest_join)
             return bool(2 * self.deepest + pivots < LARGEST_LOGARITHM)
+        joins = self.scale[0::2] + self.scale[1::2]
         least = min(2 * self.face.min(initial=0.0), joins.min(initial=0.0))
         return bool(least > LEAST_LOGARITHM)
+
+    @property
+    def _largest_join(self) -> float:
+        return float(np.abs(self.scale[0::2] + self.scale[1::2]).max(initial=0.0))
 
     @property
     def in_wide_range(self) -> bool:

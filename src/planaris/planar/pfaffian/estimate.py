@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from planaris.budget import Budget
 from planaris.kernels.pfaffian import Elimination, LogPfaffian
+from planaris.planar.pfaffian.capped_moats import cap_loss
 from planaris.planar.pfaffian.entries import Entries
 from planaris.result import Stats
 from planaris.typing import FloatArray
@@ -30,6 +32,51 @@ THRESHOLDS = 0.1, 0.3
 
 ORDERED_LOSS = 1e-6
 """How far rounding may take a pivot below its join before the elimination counts as spoilt."""
+
+FELT = 16.0
+"""Difference of two eliminations, in roundings of as many pivots, from which on a third one tells
+what of it caps have added."""
+
+LOST = 1e-3
+"""Error of a logarithm from which on nothing is left of a Pfaffian."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A Pfaffian, and how far its logarithm may be off.
+
+    Attributes
+    ----------
+    pfaffian : LogPfaffian
+        As computed.
+    rounding : float
+        What rounding does, as estimated; infinite where the elimination is spoilt.
+    stats : dict
+        Of the elimination.
+    added : float
+        What caps add, at most, as far as logarithms are right.
+    """
+
+    pfaffian: LogPfaffian
+    rounding: float
+    stats: Stats
+    added: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """Of the logarithm."""
+        return self.rounding + self.added
+
+    @property
+    def is_spoilt_by_rounding(self) -> bool:
+        """Whether an elimination failed, or logarithms are farther apart than ever without."""
+        return not self.rounding <= LOST
+
+    @property
+    def is_spoilt_by_caps(self) -> bool:
+        """Whether caps, not rounding, decide the error."""
+        least = EPSILON * FELT * self.pfaffian.pivots
+        return math.isfinite(self.rounding) and self.added > max(self.rounding, least)
 
 
 def is_sound(found: LogPfaffian, *, wide: bool, ordered: bool) -> bool:
@@ -71,17 +118,14 @@ def elimination_stats(found: LogPfaffian, *, wide: bool) -> Stats:
 
 def estimate_log_pfaffian(
     elimination: Elimination, entries: Entries, *, signed: bool, wide: bool, budget: Budget
-) -> tuple[LogPfaffian, float, Stats]:
+) -> Estimate:
     """Eliminate, and once more in another way unless hardly a pivot was out of place.
 
     The second time rows are scaled differently and pivots chosen by a stricter threshold, so
-    the rounding errors of the two are independent and their difference shows them. ``signed``
-    tells that the Pfaffian has terms of both signs: good pivots do not show what cancels then.
-
-    Returns
-    -------
-    tuple
-        The Pfaffian, the estimated error of its logarithm (inf: no pivot for some row), stats.
+    the rounding errors of the two are independent and their difference shows them. Of a capped
+    model the second one has lower caps, which shows what caps add as well; where that is felt, a
+    third one tells them apart. ``signed`` tells that the Pfaffian has terms of both signs: good
+    pivots do not show what cancels then.
     """
     options = {"wide": wide, "order": entries.order, "budget": budget}
     exactly = wide and not entries.is_ordered
@@ -93,22 +137,49 @@ def estimate_log_pfaffian(
         first = _run(elimination, entries, threshold=THRESHOLDS[0], **options)
     stats = elimination_stats(first, wide=wide)
     if not is_sound(first, wide=wide, ordered=entries.is_ordered):
-        return first, math.inf, stats
+        return Estimate(first, math.inf, stats)
     cold = entries.is_cold or (signed and entries.is_strong)
     if is_calm(first, cold=cold) and not (entries.is_ordered or wide):
-        return first, calm_error(first), stats
-    if second is None:
+        return Estimate(first, calm_error(first), stats)
+
+    def again(entries: Entries) -> LogPfaffian:
         shaken = entries.shaken().unrounded() if exactly else entries.shaken()
-        second = _run(elimination, shaken, threshold=THRESHOLDS[1], **options)
-    if not is_sound(second, wide=wide, ordered=entries.is_ordered) or second.sign != first.sign:
-        return first, math.inf, stats
+        return _run(elimination, shaken, threshold=THRESHOLDS[1], **options)
+
+    if second is None:
+        second = again(_checking(entries))
     if exactly:
+        if not _agree(first, second, entries, wide=wide):
+            return Estimate(first, math.inf, stats)
         apart = second.over(first) - 1
         if not abs(apart) < 1:  # nothing is known, and no float need hold it
-            return first, math.inf, stats
-        return first, abs(float(apart)) + WIDE_EPSILON * first.pivots, stats
-    difference = abs(second.log_magnitude - first.log_magnitude)
-    return first, difference + EPSILON * first.pivots, stats
+            return Estimate(first, math.inf, stats)
+        return Estimate(first, abs(float(apart)) + WIDE_EPSILON * first.pivots, stats)
+    rounding = _apart(first, second, entries, wide=wide)
+    if entries.caps is None:
+        return Estimate(first, rounding, stats)
+    ratio = second.log_magnitude - first.log_magnitude if rounding < math.inf else math.inf
+    if rounding > FELT * EPSILON * first.pivots:
+        rounding = _apart(first, again(entries), entries, wide=wide)
+        ratio += rounding
+    added = cap_loss(max(ratio, rounding), entries.step)
+    return Estimate(first, rounding, stats, -math.log1p(-added) if added < 1 else math.inf)
+
+
+def _agree(first: LogPfaffian, second: LogPfaffian, entries: Entries, *, wide: bool) -> bool:
+    return is_sound(second, wide=wide, ordered=entries.is_ordered) and second.sign == first.sign
+
+
+def _apart(first: LogPfaffian, second: LogPfaffian, entries: Entries, *, wide: bool) -> float:
+    """Return how far two logarithms are apart, with one rounding per pivot."""
+    if not _agree(first, second, entries, wide=wide):
+        return math.inf
+    return abs(second.log_magnitude - first.log_magnitude) + EPSILON * first.pivots
+
+
+def _checking(entries: Entries) -> Entries:
+    """Return what the second elimination is of: lower caps show what caps add."""
+    return entries if entries.caps is None else entries.lowered()
 
 
 def _run(elimination: Elimination, entries: Entries, **options: Any) -> LogPfaffian:
@@ -119,7 +190,7 @@ def _both(
     elimination: Elimination, entries: Entries, budget: Budget
 ) -> tuple[LogPfaffian, LogPfaffian]:
     """Return the first and the second elimination, done by the same threads."""
-    shaken = entries.shaken()
+    shaken = _checking(entries).shaken()
     return elimination.two_log_pfaffians(
         (entries.face, shaken.face),
         (entries.scale, shaken.scale),

@@ -73,7 +73,7 @@ def lock(
         Of these.
     """
     edges = evaluator.embedding.edges
-    gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
+    gauged = entries.whole
     fixed: BoolArray = uncut[: len(edges)] >= 1.0 - LOCKED
     cluster = connected_components(evaluator.num_spins, np.ascontiguousarray(edges[fixed]))
     ends = np.sort(cluster[edges], axis=1)

@@ -55,11 +55,11 @@ def attempts(
 ) -> Iterator[tuple[Entries, bool]]:
     """Yield entries, and whether to calculate with them in double-double.
 
-    The Pfaffian is the same in all of them, but for caps. On plane graphs the packing of cuts that
-    proves the ground state tells how to scale and in which order to eliminate. Where doubles have
-    too narrow a range, blocks of entries have exponents, and its values are capped: there are fewer
-    exponents then. For samples smaller caps come first. With ``flips``
-    large models are tried first relative to a state found by flips, in the order of the
+    The Pfaffian is the same in all of them, but for caps, which come with larger ones. On plane
+    graphs the packing of cuts that proves the ground state tells how to scale and in which order to
+    eliminate. Where doubles have too narrow a range, blocks of entries have exponents, and its
+    values are capped: there are fewer exponents then. For samples smaller caps come first. With
+    ``flips`` large models are tried first relative to a state found by flips, in the order of the
     dissection: what log Z loses there is seen, what an inverse loses is not. On other surfaces
     rows are scaled by an assignment and pivots are searched for. There are none for couplings past
     the range of double-double.
@@ -105,9 +105,15 @@ def _plane_attempts(
     entries = by_moats(bare, packing.values)
     budget.check()
 
+    def with_cap(cap: float) -> Entries:
+        return by_moats(*capped(bare, packing, faces, cap, with_cap))
+
+    def clustered(cap: float) -> Entries:
+        return by_moats(*capped(bare, packing, faces, cap, clustered), clustered=True)
+
     if for_samples:
-        shorter = (capped(bare, packing, faces, cap) for cap in SAMPLE_CAPS)
-        warmest = next((x for x in shorter if x[0].cap_error <= MOST_REJECTED), None)
+        shorter = (capped(bare, packing, faces, cap, with_cap) for cap in SAMPLE_CAPS)
+        warmest = next((x for x in shorter if x[0].rejected <= MOST_REJECTED), None)
         found = entries if warmest is None else by_moats(*warmest)
         at_once = entries.in_double_range or found.deepest <= SHALLOW
         if at_once:
@@ -115,13 +121,12 @@ def _plane_attempts(
     if entries.in_double_range:
         yield entries, False
     else:
-        cold = capped(bare, packing, faces, CLUSTERED_CAP)
-        yield by_moats(*cold, clustered=True), False
+        yield clustered(CLUSTERED_CAP), False
     if for_samples:
         if found.in_double_range and not at_once:
             yield found, False
         yield found, True
-    elif not entries.in_double_range and (short := by_moats(*cold)).in_double_range:
+    elif not entries.in_double_range and (short := with_cap(CLUSTERED_CAP)).in_double_range:
         yield short, True  # in the range of the fast kernels for double-doubles
     if entries.in_wide_range:
         yield entries, True
@@ -221,5 +226,6 @@ def agreements(evaluator: PfaffianEvaluator, spins: Int8Array) -> BoolArray:
 
 def log_constant(evaluator: PfaffianEvaluator, entries: Entries) -> float:
     """Return log Z - log Pf: the gauge state and the flips of every component."""
-    parts = np.concatenate([x for x in (entries.gauged, entries.removed) if x is not None])
+    removed = [] if entries.caps is None else [entries.caps.removed]
+    parts = np.concatenate([entries.gauged, *removed])
     return evaluator.embedding.num_components * math.log(2.0) + exact_sum(parts)

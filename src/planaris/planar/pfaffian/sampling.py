@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from planaris.errors import PrecisionError, naming_row
 from planaris.kernels.cuts import spins_of_cuts
 from planaris.kernels.pfaffian import sample_surface
 from planaris.planar.pfaffian import precision_ladder
-from planaris.planar.pfaffian.capped_moats import CAPPED_ERROR
+from planaris.planar.pfaffian.capped_moats import FEW_REJECTED
 from planaris.planar.pfaffian.entries import Entries
 from planaris.planar.pfaffian.locked_spins import LockedSpins
 from planaris.planar.pfaffian.precision_ladder import assigned_entries, attempts
@@ -37,6 +38,9 @@ DOUBT = 1e-6
 
 REJECTED_FROM = 1e-9
 """Probability of a rejection below which it is the rounding of a weight."""
+
+MOST_ROUNDS = 8
+"""How often one sample is rejected before it is drawn with larger caps."""
 
 CHUNK = 1 << 20
 """Random numbers drawn at once, at most, but for one sample."""
@@ -134,14 +138,19 @@ def _draw_chunk(
 ) -> None:
     """Turn rows of random numbers into spins, those in doubt by the next drawer again."""
     left = np.arange(len(uniform))
-    for spins, drawer in drawers:
-        doubtful = []
+    for drawer in drawers:
+        doubtful, rounds = [], 0
         while len(left):
-            cuts, rounded, log_keep = drawer(uniform[left])
+            if rounds == MOST_ROUNDS:
+                drawer.refuses = True
+                doubtful.append(left)
+                break
+            rounds += 1
+            cuts, rounded, log_keep = drawer.draw(uniform[left])
             # Edges around a face are cut an even number of times: a contradiction shows that
             # rounding has decided an edge.
             turned, contradicts = spins_of_cuts(evaluator.num_spins, evaluator.split.edges, cuts)
-            result[left] = turned * spins
+            result[left] = turned * drawer.spins
             again = contradicts | rounded
             doubtful.append(left[again])
             left = _rejected(uniform, left[~again], log_keep[~again])
@@ -168,14 +177,27 @@ def _rejected(uniform: FloatArray, rows: Array, log_keep: FloatArray) -> Array:
     return np.array(rejected, dtype=np.int64)
 
 
+@dataclass
+class _Drawer:
+    """A gauge state, what samples cuts relative to it, and whether that rejects too many."""
+
+    spins: Int8Array
+    draw: CutSampler
+    refuses: bool = False
+
+
 class _Kept:
-    """What an iterator gives, again and again; it is asked for more when that is needed."""
+    """What an iterator gives, again and again; it is asked for more when that is needed.
 
-    def __init__(self, source: Iterator[tuple[Int8Array, CutSampler]]) -> None:
+    Those that reject too many are left out from then on.
+    """
+
+    def __init__(self, source: Iterator[_Drawer]) -> None:
         self.source = source
-        self.found: list[tuple[Int8Array, CutSampler]] = []
+        self.found: list[_Drawer] = []
 
-    def __iter__(self) -> Iterator[tuple[Int8Array, CutSampler]]:
+    def __iter__(self) -> Iterator[_Drawer]:
+        self.found = [drawer for drawer in self.found if not drawer.refuses]
         yield from self.found
         for more in self.source:
             self.found.append(more)
@@ -184,21 +206,42 @@ class _Kept:
 
 def _drawers(
     evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget
-) -> Iterator[tuple[Int8Array, CutSampler]]:
+) -> Iterator[_Drawer]:
     """Yield gauge states and what samples cuts relative to them, the quickest first.
 
-    All decide edge by edge in the order of one dissection: but for rounding, they turn the same
-    numbers into the same cut.
+    All decide edge by edge in the order of one dissection: but for rounding, and for caps, they
+    turn the same numbers into the same cut.
     """
-    for entries, wide in _ways(evaluator, couplings, budget):
+    too_small = 0.0
+    for attempt, wide in _ways(evaluator, couplings, budget):
+        entries: Entries | None = attempt
         # A warmer model, of which samples are rejected, does not tell which spins are locked.
-        if entries.is_ordered and entries.cap_error <= CAPPED_ERROR:
-            locked = locked_spins(evaluator, entries, budget, wide=wide)
+        if attempt.is_ordered and attempt.rejected <= FEW_REJECTED:
+            locked = locked_spins(evaluator, attempt, budget, wide=wide)
             if locked is not None:
-                yield entries.spins, _cluster_sampler(evaluator, locked, budget)
-        drawer = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
-        if drawer is not None:
-            yield entries.spins, drawer
+                yield _Drawer(attempt.spins, _cluster_sampler(evaluator, locked, budget))
+        while entries is not None:
+            refused = entries.caps is not None and entries.caps.cap <= too_small
+            if not refused:
+                draw = _cut_sampler(evaluator, entries, wide=wide, budget=budget)
+                if draw is None:
+                    break
+                drawer = _Drawer(entries.spins, draw)
+                yield drawer
+                if not drawer.refuses:
+                    break
+            entries, too_small = _with_larger_caps(entries, too_small, wide=wide)
+
+
+def _with_larger_caps(
+    entries: Entries, too_small: float, *, wide: bool
+) -> tuple[Entries | None, float]:
+    """Return entries with larger caps, if doubles have the range, and the largest that refuses."""
+    if entries.caps is None:
+        return None, too_small
+    larger = entries.caps.larger()
+    in_range = wide or larger.in_double_range
+    return larger if in_range else None, max(too_small, entries.caps.cap)
 
 
 def _ways(
@@ -258,9 +301,9 @@ def _checked(draw_cuts: RawSampler, entries: Entries, total: float | None) -> Cu
         if total is not None:
             weights = -2.0 * (cuts @ entries.gauged)
             doubtful |= ~(np.abs(drawn - (weights - total)) <= DOUBT)
-        if entries.removed is None:
+        if entries.caps is None:
             return cuts, doubtful, np.zeros(len(cuts))
-        return cuts, doubtful, -2.0 * (cuts @ entries.removed)
+        return cuts, doubtful, -2.0 * (cuts @ entries.caps.removed)
 
     return checked
 

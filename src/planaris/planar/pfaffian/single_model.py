@@ -13,10 +13,12 @@ from planaris.errors import PrecisionError
 from planaris.kernels.pfaffian import Factorization
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import gauge_spins
-from planaris.planar.pfaffian.entries import Entries
+from planaris.planar.pfaffian.capped_moats import cap_loss
+from planaris.planar.pfaffian.entries import LARGEST_STEP, Caps, Entries
 from planaris.planar.pfaffian.estimate import (
     EPSILON,
     SAFETY,
+    Estimate,
     SignedSum,
     estimate_log_pfaffian,
     is_sound,
@@ -36,6 +38,9 @@ SIGNED_SUM_ERROR = 1e-9
 MARGINAL_ERROR = 1e-9
 """Residual of the inverse above which marginals are computed again in double-double."""
 
+MOST_ADDED = 1e-11
+"""Error of marginals up to which caps are not raised further."""
+
 STRUCTURE_RESIDUAL = 1e-3
 """Residual above which the inverse of one of several structures is no inverse."""
 
@@ -53,7 +58,7 @@ def log_partition_of(
         found = log_partition_from(
             evaluator,
             total.log_value,
-            total.error + entries.cap_error,
+            total.error,
             constant,
             entries.size,
             stats,
@@ -71,10 +76,10 @@ def locked_spins(
     evaluator: PfaffianEvaluator, entries: Entries, budget: Budget, *, wide: bool
 ) -> LockedSpins | None:
     """Return clusters of spins that are locked together but for a probability below rounding."""
-    uncut, error, _ = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
-    error += entries.cap_error
-    locked = lock(evaluator, entries, uncut, error) if error <= MARGINAL_ERROR else None
-    if locked is None or locked.cut <= MARGINAL_ERROR:
+    entries, uncut, error, added, _ = uncut_with_caps(evaluator, entries, wide=wide, budget=budget)
+    sure = error + added <= MARGINAL_ERROR
+    locked = lock(evaluator, entries, uncut, error) if sure else None
+    if locked is None or locked.cut + added <= MARGINAL_ERROR:
         return locked
     # In large models rounding of many probabilities adds up.
     return locked if loss_of(locked, evaluator, entries, budget) <= MARGINAL_ERROR else None
@@ -84,8 +89,7 @@ def loss_of(
     locked: LockedSpins, evaluator: PfaffianEvaluator, entries: Entries, budget: Budget
 ) -> float:
     """Return log Z less that of the clusters, with errors: how likely a cluster breaks up."""
-    gauged = entries.gauged if entries.removed is None else entries.gauged + entries.removed
-    whole, error = _log_sum(evaluator, gauged[: evaluator.num_edges], budget)
+    whole, error = _log_sum(evaluator, entries.whole[: evaluator.num_edges], budget)
     part, more = _log_sum(locked.blocks.evaluator, locked.blocks.couplings, budget)
     bridges = np.log1p(np.exp(-2.0 * locked.couplings[locked.bridges])).sum()
     return error + more + abs(whole - float(bridges) - part)
@@ -97,8 +101,8 @@ def _log_sum(
     """Return log Z relative to the state of equal spins, a ground state, and its error."""
     for entries, wide in attempts(evaluator, gauged, budget):
         total, _ = sum_pfaffians(evaluator, entries, wide=wide, budget=budget)
-        if (error := total.error + entries.cap_error) <= MARGINAL_ERROR:
-            return total.log_value, error
+        if total.error <= MARGINAL_ERROR:
+            return total.log_value, total.error
     return 0.0, math.inf
 
 
@@ -150,26 +154,46 @@ def log_partition_from(
 def sum_pfaffians(
     evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
 ) -> tuple[SignedSum, Stats]:
-    """Return the sum over cuts as the signed sum of the Pfaffians of all structures."""
+    """Return the sum over cuts as the signed sum of the Pfaffians of all structures.
+
+    Caps are raised until they add less than rounding does. What they add may spoil digits as
+    rounding does, so in doubles they are raised twice where nothing is left.
+    """
     total = SignedSum()
     stats: Stats = {}
     for flips in evaluator.flips:
         turned = entries.with_signs(flips)
-        found, error, stats = estimate_log_pfaffian(
-            evaluator.elimination, turned, signed=evaluator.genus > 0, wide=wide, budget=budget
-        )
+        found, tries = _estimate(evaluator, turned, wide=wide, budget=budget), 0 if wide else 2
+        while turned.caps is not None:
+            if not found.is_spoilt_by_caps:
+                if not tries or not found.is_spoilt_by_rounding:
+                    break
+                tries -= 1
+            turned = turned.caps.larger()  # of a plane, which has one structure
+            found = _estimate(evaluator, turned, wide=wide, budget=budget)
         # Signs are counted relative to the term of the empty cut, the product of all joins.
-        sign = found.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
-        total.add(found.log_magnitude, sign if evaluator.genus else 1, error, found)
+        one, stats = found.pfaffian, found.stats
+        sign = one.sign * (1 if np.count_nonzero(turned.signs < 0) % 2 == 0 else -1)
+        total.add(one.log_magnitude, sign if evaluator.genus else 1, found.error, one)
     return total.scaled(4.0**evaluator.genus), stats
+
+
+def _estimate(
+    evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
+) -> Estimate:
+    return estimate_log_pfaffian(
+        evaluator.elimination, entries, signed=evaluator.genus > 0, wide=wide, budget=budget
+    )
 
 
 def marginals_of(evaluator: PfaffianEvaluator, couplings: FloatArray, budget: Budget) -> Marginals:
     """Return P(s_u = s_v) of every edge; see :meth:`planaris.planar.Plan.marginals`."""
     error = math.inf
-    for entries, wide in attempts(evaluator, couplings, budget):
-        uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
-        error += entries.cap_error
+    for attempt, wide in attempts(evaluator, couplings, budget):
+        entries, uncut, error, added, log_sum = uncut_with_caps(
+            evaluator, attempt, wide=wide, budget=budget
+        )
+        error += added
         if error <= MARGINAL_ERROR and evaluator.genus:
             # Without an order, the inverse may lose what its residual does not show.
             shaken = entries.shaken()
@@ -214,6 +238,44 @@ def marginals_from(
         proved=False,
         stats={"precision": precision_name(wide)},
     )
+
+
+def uncut_with_caps(
+    evaluator: PfaffianEvaluator, entries: Entries, *, wide: bool, budget: Budget
+) -> tuple[Entries, FloatArray, float, float, float]:
+    """Return what :func:`uncut_probabilities` does, of a model whose caps add little.
+
+    Returns
+    -------
+    tuple
+        The entries of that model, the probabilities, their error without that of caps, how probable
+        the states are whose weights caps have raised (at most), and the logarithm of the Pfaffian.
+    """
+    tries = 0 if wide else 2  # what caps add may be felt as rounding
+    while True:
+        uncut, error, log_sum = uncut_probabilities(evaluator, entries, wide=wide, budget=budget)
+        if (caps := entries.caps) is None:
+            return entries, uncut, error, 0.0, log_sum
+        good = error <= MARGINAL_ERROR
+        added = _added(evaluator, caps, log_sum, wide=wide, budget=budget) if good else 1.0
+        if (good and added <= MOST_ADDED) or not (good or tries):
+            return entries, uncut, error, added, log_sum
+        tries -= not good
+        entries = caps.larger()
+
+
+def _added(
+    evaluator: PfaffianEvaluator, caps: Caps, log_sum: float, *, wide: bool, budget: Budget
+) -> float:
+    """Return how probable the states are, at most, whose weights caps have raised."""
+    step = min(LARGEST_STEP, caps.cap / 2)
+    entries = caps.capped_at(caps.cap - step)
+    lower = evaluator.elimination.log_pfaffian(
+        entries.face, entries.scale, entries.signs, order=entries.order, wide=wide, budget=budget
+    )
+    if not is_sound(lower, wide=wide, ordered=True):
+        return 1.0
+    return cap_loss(abs(lower.log_magnitude - log_sum) + EPSILON * lower.pivots, step)
 
 
 def uncut_probabilities(
