@@ -1,9 +1,11 @@
 // Minimum-weight T-joins in sparse graphs, exact, with a packing of T-cuts as proof.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/control.hpp"
@@ -50,6 +52,18 @@ struct TJoinProblem {
 
 struct TJoinSolution;
 
+// The seconds since it was made, or since the last call.
+class Laps {
+ public:
+  double operator()() {
+    const auto now = Control::Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  Control::Clock::time_point last_ = Control::Clock::now();
+};
+
 // What a later solve on the same graph can start from.
 class TJoinState {
  public:
@@ -74,6 +88,8 @@ struct TJoinSolution {
   std::vector<int64_t> lower;           // sum of all values; digits, base 2^32
   std::vector<int64_t> offset;          // digits, base 2^32; signed top digit
   std::vector<int64_t> counters;
+  // Of wall time: the layout, the graph in its order, the search, and all that is read off afterwards.
+  std::vector<double> seconds = std::vector<double>(4, 0.0);
   std::shared_ptr<const TJoinState> state;
 };
 

@@ -121,6 +121,7 @@ void bind_matching(nb::module_& m) {
       .def_prop_ro("lower", array_of(&TJoinSolution::lower))
       .def_prop_ro("offset", array_of(&TJoinSolution::offset))
       .def_prop_ro("counters", array_of(&TJoinSolution::counters))
+      .def_prop_ro("seconds", array_of(&TJoinSolution::seconds))
       .def_prop_ro("state", [](const TJoinSolution& s) -> std::optional<State> {
         if (!s.state) return std::nullopt;
         return std::const_pointer_cast<TJoinState>(s.state);

@@ -150,6 +150,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
 template <typename Int>
 bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& control,
                             TJoinSolution& out) {
+  Laps lap;
   // What follows the search takes about as long as what came before it, twice.
   control.reserve(2.5);
   if (cold && problem.give_up) control.poll_now();  // out of here, where there is too little left
@@ -163,6 +164,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   } catch (const DeadlinePassed&) {
     if (problem.perfect) throw;  // a part of a matching is of no use
   }
+  out.seconds[2] = lap();
   if (problem.give_up) {
     control.extend();
   } else {
@@ -187,6 +189,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   const Counters& c = store_.count;
   out.counters = {c.searches, c.scans, c.pushes, c.pops, c.blossoms, c.expansions, c.absorbed,
                   c.released, c.largest};
+  out.seconds[3] = lap();
   return true;
 }
 
@@ -296,6 +299,7 @@ bool TypedState<Int>::resolve(const TJoinProblem& problem, Control& control,
 template <typename Int>
 TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control) {
   std::shared_ptr<TypedState<Int>> state;
+  Laps lap;
   {
     Team team(problem.threads, control);
     control.set_finishing(!problem.give_up);
@@ -303,6 +307,7 @@ TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& 
     control.set_finishing(false);
   }
   TJoinSolution out;
+  out.seconds[1] = lap();
   if (!state->solve(problem, true, control, out)) throw std::logic_error("T-join: primal and dual differ");
   out.state = std::move(state);
   return out;

@@ -37,6 +37,9 @@ COUNTERS = (
     "largest_tree",
 )
 
+STEPS = ("layout", "graph", "search", "answer")
+"""Steps of a T-join: places of the vertices, arcs in that order, the search, join and proof."""
+
 
 @dataclass(frozen=True, eq=False)
 class CutPacking:
@@ -118,6 +121,8 @@ class TJoin:
         up for integers).
     stats : dict
         What the search did.
+    seconds : dict
+        Wall time of the steps: ``"layout"``, ``"graph"``, ``"search"`` and ``"answer"``.
     """
 
     join: IntArray
@@ -128,6 +133,7 @@ class TJoin:
     exact: bool
     certificate: CutPacking = field(repr=False)
     stats: dict[str, int] = field(repr=False, default_factory=dict)
+    seconds: dict[str, float] = field(repr=False, default_factory=dict)
     state: Any = field(repr=False, default=None)
 
     __repr__ = one_line
@@ -272,6 +278,7 @@ def minimum_tjoin(
         exact=found.exact,
         certificate=packing_of(found),
         stats=counted(found),
+        seconds=dict(zip(STEPS, found.seconds.tolist(), strict=True)),
         state=found.state,
     )
 
