@@ -20,8 +20,8 @@ struct TJoinWeights {
   int32_t exponent = 0;
 };
 
-// Writes finite doubles as integers times one power of two, without loss.
-TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1);
+// Writes finite doubles, or their absolute values, as integers times one power of two, without loss.
+TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1, bool absolute = false);
 // Weights >= 0 rounded to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest
 // weight or less, for graphs of up to a million edges.
 TJoinWeights rounded_weights(std::span<const double> weights);
@@ -30,7 +30,7 @@ void round_weights(std::span<const double> weights, TJoinWeights& result);
 
 // By vertex: 1 where an odd number of edges with negative values ends, else 0.
 std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32_t> edges,
-                                     std::span<const double> values);
+                                     std::span<const double> values, int threads = 1);
 
 struct TJoinProblem {
   int32_t num_vertices = 0;
