@@ -25,15 +25,13 @@ struct Pairs {
 // The distance of two odd vertices that are matched: the duals of all sets that hold one of them.
 template <typename Int>
 Int matched_length(const Store<Int>& store, const std::vector<int32_t>& parent, int32_t s, int32_t t) {
-  std::vector<int32_t> chain[2];
-  for (int32_t r = store.base[s]; r >= 0; r = parent[r]) chain[0].push_back(r);
-  for (int32_t r = store.base[t]; r >= 0; r = parent[r]) chain[1].push_back(r);
-  while (!chain[0].empty() && !chain[1].empty() && chain[0].back() == chain[1].back()) {
-    chain[0].pop_back(), chain[1].pop_back();
-  }
+  std::vector<int32_t> chains[2];
+  for (int32_t r = store.base[s]; r >= 0; r = parent[r]) chains[0].push_back(r);
+  for (int32_t r = store.base[t]; r >= 0; r = parent[r]) chains[1].push_back(r);
+  while (chains[0].back() == chains[1].back()) chains[0].pop_back(), chains[1].pop_back();
   Int length = 0;
-  for (const auto& side : chain) {
-    for (const int32_t r : side) length += store.region[r].y;
+  for (const auto& chain : chains) {
+    for (const int32_t r : chain) length += store.region[r].y;
   }
   return length;
 }
@@ -188,13 +186,12 @@ class Paths {
   // After weights have changed.
   void forget() { lightest_.clear(); }
 
-  // Appends the edges of a shortest path from s to t. `length` is known to be its length, if not null.
-  void append(int32_t s, int32_t t, std::vector<int32_t>& edges, const Int* length = nullptr) {
-    if (const Arc<Int>* arc = length ? edge_of(s, t, *length) : only_edge(s, t)) {
+  // Appends the edges of a shortest path from s to t.
+  void append(int32_t s, int32_t t, std::vector<int32_t>& edges) {
+    if (const Arc<Int>* arc = only_edge(s, t)) {
       edges.push_back(arc->edge);
       return;
     }
-    if (length != nullptr && append_within(s, t, *length, [](int32_t) { return true; }, edges)) return;
     start();
     reach(s, Int(0), -1, -1);
     while (pop() != t) {
@@ -202,32 +199,13 @@ class Paths {
     trace(t, edges);
   }
 
-  // Appends the edges of a path of this length from s to t if one runs over allowed(v) only; returns whether. Nothing
-  // farther away is looked at.
-  template <class Allowed>
-  bool append_within(int32_t s, int32_t t, const Int& length, const Allowed& allowed,
-                     std::vector<int32_t>& edges) {
-    start();
-    reach(s, Int(0), -1, -1);
-    while (!heap_.empty()) {
-      look_sometimes();
-      std::pop_heap(heap_.begin(), heap_.end(), Later{});
-      const Item item = heap_.back();
-      heap_.pop_back();
-      const int32_t v = item.vertex;
-      if (v == t) {
-        if (item.distance != length) return false;
-        trace(t, edges);
-        return true;
-      }
-      if (is_stale(item) || v == graph_->n) continue;
-      for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
-        const Arc<Int>& arc = graph_->arcs[a];
-        const Int distance = item.distance + arc.weight;
-        if (distance <= length && allowed(arc.to)) reach(arc.to, distance, arc.edge, v);
-      }
+  // The same; their distance is `length` or, after weights have changed, more. Paths of few edges are looked for
+  // first: where many edges weigh nothing, as near as t there may be most of the graph.
+  void append_of_length(int32_t s, int32_t t, const Int& length, std::vector<int32_t>& edges) {
+    for (int64_t most = kFewSteps; most < graph_->n; most *= 4) {
+      if (append_within(s, t, length, int32_t(most), edges)) return;
     }
-    return false;
+    append(s, t, edges);
   }
 
   // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
@@ -241,14 +219,29 @@ class Paths {
   }
 
  private:
-  // The edge between two neighbours if it is as long as this, else null.
-  const Arc<Int>* edge_of(int32_t s, int32_t t, const Int& length) const {
-    if (s == graph_->n) return nullptr;
-    for (int32_t a = graph_->offsets[s]; a < graph_->offsets[s + 1]; ++a) {
-      const Arc<Int>& arc = graph_->arcs[a];
-      if (arc.to == t && arc.weight == length) return &arc;
+  // Appends the edges of a path of this length and of at most so many edges, if there is one; returns whether.
+  bool append_within(int32_t s, int32_t t, const Int& length, int32_t most, std::vector<int32_t>& edges) {
+    start();
+    reach(s, Int(0), -1, -1);
+    while (!heap_.empty()) {
+      look_sometimes();
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      const Item item = heap_.back();
+      heap_.pop_back();
+      const int32_t v = item.vertex;
+      if (v == t) {
+        if (item.distance != length) return false;
+        trace(t, edges);
+        return true;
+      }
+      if (is_stale(item) || item.steps == most || v == graph_->n) continue;
+      for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
+        const Arc<Int>& arc = graph_->arcs[a];
+        const Int distance = item.distance + arc.weight;
+        if (distance <= length) reach(arc.to, distance, arc.edge, v);
+      }
     }
-    return nullptr;
+    return false;
   }
 
   // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
@@ -354,6 +347,7 @@ class Paths {
   }
 
   static constexpr uint32_t kStride = 1 << 13;
+  static constexpr int32_t kFewSteps = 8;
   const Graph<Int>* graph_;
   std::function<void()> look_;
   std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
@@ -362,20 +356,12 @@ class Paths {
   uint32_t stamp_ = 0, seen_ = 0;
 };
 
-// Joins a matched pair, for as little as can be: along the edges by which it met, else over vertices that the two
-// reached (or the one across which they met), which are no others' to look at, else over all of them.
+// Joins a matched pair: along the edges by which the two met, if they know and no weight has changed since.
 template <typename Int, class End>
-void append_matched(const Store<Int>& store, const std::vector<int32_t>& parent, const Contact& pair, const End& end,
-                    Paths<Int>& paths, std::vector<int32_t>& edges) {
-  if (append_as_met(store, pair, end, edges)) return;
-  const auto [s, t, edge] = pair;
-  const Int length = matched_length(store, parent, s, t);
-  const int32_t between = edge < -1 ? Contact::across(edge) : s;
-  const auto own = [&](int32_t v) {
-    const int32_t source = store.v[v].source;
-    return source == s || source == t || source == between;
-  };
-  if (!paths.append_within(s, t, length, own, edges)) paths.append(s, t, edges, &length);
+void append_matched(const Store<Int>& store, const std::vector<int32_t>& parent, const Contact& pair, bool as_met,
+                    const End& end, Paths<Int>& paths, std::vector<int32_t>& edges) {
+  if (as_met && append_as_met(store, pair, end, edges)) return;
+  paths.append_of_length(pair.from, pair.to, matched_length(store, parent, pair.from, pair.to), edges);
 }
 
 template <typename Int>

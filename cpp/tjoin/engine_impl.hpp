@@ -330,7 +330,7 @@ bool Engine<Int>::shrink(int32_t r) {
   if (region.child >= 0) return expand(r);
   // A ball of radius zero: parent and child of the tree touch across its odd vertex.
   const int32_t from = region.tree.to, to = region.mate.to;
-  return blossom(top_of(from), top_of(to), {from, to, Contact::across(region.core)});
+  return blossom(top_of(from), top_of(to), {from, to, -1});
 }
 
 // Undoes an inner blossom whose dual is zero: an even path of it stays in the tree.

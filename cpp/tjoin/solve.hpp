@@ -121,8 +121,7 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
   return made;
 }
 
-// Joins every pair by a shortest path; where paths share an edge it cancels. After a warm start vertices may
-// know paths that were shortest with other weights.
+// Joins every pair by a shortest path; where paths share an edge it cancels.
 template <typename Int>
 std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, bool cold, Team& team) {
   // Fixed shares, so that the threads' number changes nothing.
@@ -141,12 +140,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, bool cold, Tea
     const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
     for (size_t k = share * kShare; k < end; ++k) {
       if (k % 64 == 0) team.check(worker, 1.0);
-      const Contact& pair = pairs.matched[k];
-      if (cold) {
-        append_matched(store_, pairs.parent, pair, end_of, *paths[worker], edges[share]);
-      } else {
-        paths[worker]->append(pair.from, pair.to, edges[share]);
-      }
+      append_matched(store_, pairs.parent, pairs.matched[k], cold, end_of, *paths[worker], edges[share]);
     }
   });
   begin(0);

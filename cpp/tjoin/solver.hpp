@@ -92,7 +92,7 @@ class TypedSolver final : public TJoinSolver {
     const Store<Int>& store = base_.store_;
     const auto end = [this](int32_t e, int side) { return ends_[2 * e + side]; };
     for (const Contact& pair : pairs_.matched) {
-      append_matched(store, opener_.parents(), pair, end, paths_, join);
+      append_matched(store, opener_.parents(), pair, true, end, paths_, join);
       control.poll_now();  // a long path takes milliseconds
     }
     cancel_pairs(join, begin);

@@ -50,11 +50,9 @@ struct Vertex {
   int32_t via = -1;    // along this edge, the last one of a shortest path from the source
 };
 
-// Two odd vertices, and the edge where shortest paths from both met, or across(x): they met at the odd vertex x.
+// Two odd vertices, and the edge where shortest paths from both met; -1: they met elsewhere.
 struct Contact {
   int32_t from = -1, to = -1, edge = -1;
-
-  static int32_t across(int32_t odd) { return -2 - odd; }  // and back
 
   Contact turned() const { return {to, from, edge}; }
 };
