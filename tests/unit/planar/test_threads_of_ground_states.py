@@ -43,8 +43,9 @@ def _path(rng: np.random.Generator) -> pl.IsingModel:
     """A single long face, with every edge twice."""
     spins = np.arange(80_000)
     ends = np.column_stack([spins[:-1], spins[1:]])
-    J = rng.standard_normal(2 * len(ends))
-    return pl.IsingModel(np.concatenate([ends, ends[:, ::-1]]), J, positions=np.c_[spins, 0 * spins])
+    edges = np.concatenate([ends, ends[:, ::-1]])
+    at = np.column_stack([spins, 0 * spins])
+    return pl.IsingModel(edges, rng.standard_normal(len(edges)), positions=at)
 
 
 @pytest.mark.parametrize("make", [_glass, _diluted, _bond_diluted, _path])
@@ -110,4 +111,3 @@ def test_faces_and_components_do_not_depend_on_the_number_of_threads(make, rng):
             found.append(b"".join(array.tobytes() for array in arrays))
     assert len(set(found)) == 1
     assert again.genus == 0
-
