@@ -151,7 +151,7 @@ def batches(bench: Bench, beta: float = 1.0, sizes: tuple[int, ...] = (21, 50)) 
 
         solve(1)  # the symbolic part
         name = f"{rows} log Z {size}², β = {beta:g}"
-        bench.time(name, solve, Goal(CORES, 12.0), runs=20 if rows * size**2 * beta < 2e6 else 3)
+        bench.time(name, solve, Goal(CORES, 12.0), runs=10 if rows * size**2 * beta < 5e5 else 3)
         same(found)
 
 
