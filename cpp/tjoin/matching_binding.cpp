@@ -1,6 +1,5 @@
 #include <nanobind/stl/shared_ptr.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -36,7 +35,9 @@ TJoinSolution run(const Call& call, const TJoinWeights& weights) {
 
 TJoinWeights exact(const In1<int64_t>& weights, int32_t = 1, bool absolute = false) {
   TJoinWeights result{{weights.data(), weights.data() + weights.size()}, {}, 0};
-  if (absolute) std::ranges::transform(result.mantissas, result.mantissas.begin(), [](int64_t w) { return std::abs(w); });
+  if (absolute) {
+    for (int64_t& w : result.mantissas) w = std::abs(w);
+  }
   return result;
 }
 TJoinWeights exact(const In1<double>& weights, int32_t threads = 1, bool absolute = false) {
