@@ -164,14 +164,14 @@ TEST_CASE("components are the same for any number of threads") {
     const int32_t n = 1 + int32_t(rng() % 20000), count = int32_t(rng() % uint32_t(n + 1));
     const std::vector<int32_t> edges = random_edges(n, count, trial % 2 ? 2 : n, rng);
     const std::vector<int32_t> expected = connected_components(n, edges);
-    for (const int threads : {2, 16}) {
+    for (const int threads : {2, 4, 16}) {
       Control quiet;
       Team team(threads, quiet);
       CHECK(connected_components(n, edges, team) == expected);
     }
   }
   Control quiet;
-  Team team(2, quiet);
+  Team team(4, quiet);
   std::vector<int32_t> wrong(20000, 0);
   wrong[12345] = 7;
   CHECK_THROWS_AS(connected_components(5, wrong, team), std::invalid_argument);

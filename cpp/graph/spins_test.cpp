@@ -42,7 +42,7 @@ TEST_CASE("spins of a cut are the same for any number of threads") {
     if (trial % 4 == 3 && !differ.empty()) differ[rng() % differ.size()] ^= 1;
     const SpinAssignment expected = spins_from_disagreements(n, edges, differ);
     conflicts += expected.conflicting_edge >= 0;
-    for (const int threads : {2, 16}) {
+    for (const int threads : {2, 4, 16}) {
       Control quiet;
       Team team(threads, quiet);
       const SpinAssignment found = spins_from_disagreements(n, edges, differ, team);
