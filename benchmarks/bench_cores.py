@@ -1,17 +1,20 @@
-"""Wall time of batches and large models by cores: python benchmarks/bench_cores.py [quick].
+"""Wall time of batches and large models by threads: python benchmarks/bench_cores.py [PART ...].
 
-Prints one row for each task: seconds of one thread, then how many times faster 2, 4, 8, … threads
-are, up to the cores of the machine, and what sixteen are meant to reach; some three minutes on
-sixteen cores. Long tasks leave out numbers in between. `quick` takes small sizes, to see that it
-runs.
+Prints one row for each task: seconds of each number of threads, and how many times faster the most
+threads are than one, next to the goal for sixteen cores. Without names of parts it measures the
+parts with goals, in less than 90 seconds on sixteen cores; `all` measures the others too. `--quick`
+takes small sizes, to see that it runs. `--json` prints the same as JSON, with the phases of a
+ground state. Digits, spins and proofs are compared between numbers of threads on the way.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -21,42 +24,223 @@ from threadpoolctl import threadpool_limits
 import planaris as pl
 from planaris.budget import Budget, use_threads
 from planaris.embed import embed
+from planaris.kernels.cuts import spins_from_disagreements
 from planaris.machine import processors
-from planaris.planar.ground_state import least_unsatisfied
+from planaris.planar.ground_state import frustrated_faces, least_unsatisfied
+from planaris.result import GroundState
+
+CORES = 16
+"""Threads that the goals are stated for."""
 
 
-def least(call: Callable[[], Any], runs: int) -> float:
-    """Return the least wall time of some runs."""
-    times = []
-    for _ in range(runs):
-        started = perf_counter()
-        call()
-        times.append(perf_counter() - started)
-    return min(times)
+@dataclass
+class Goal:
+    """What is to be reached: so many times faster than one thread, or so many seconds."""
+
+    threads: int
+    speedup: float | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        what = f"≥ {self.speedup:g}×" if self.seconds is None else f"≤ {self.seconds:g} s"
+        return what if self.threads == CORES else f"{what} ({self.threads} threads)"
+
+    def reached(self, seconds: dict[int, float]) -> bool | None:
+        """Return whether times meet the goal; None where that number of threads was not tried."""
+        if self.threads not in seconds:
+            return None
+        if self.seconds is not None:
+            return seconds[self.threads] <= self.seconds
+        return seconds[1] / seconds[self.threads] >= (self.speedup or 0.0)
 
 
-def table(
-    name: str,
-    call: Callable[[int], Any],
-    counts: list[int],
-    runs: int = 1,
-    *,
-    goal: str = "",
-    few: bool = False,
-) -> None:
-    """Print the time of a task with one thread, and how many times faster several are."""
-    alone = seconds = least(lambda: call(counts[0]), runs)
-    print(f"| {name} | {alone:.3f}", end="", flush=True)
-    for threads in counts[1:]:
-        if few and threads != counts[-1]:
-            print(" | ", end="", flush=True)
-            continue
-        seconds = least(lambda t=threads: call(t), runs)
-        print(f" | {alone / seconds:.2f}×", end="", flush=True)
-    print(f" | {seconds:.3f} | {goal} |", flush=True)
+@dataclass
+class Row:
+    """The times of a task by threads."""
+
+    task: str
+    seconds: dict[int, float]
+    goals: list[Goal]
+
+    def cells(self, counts: list[int]) -> list[str]:
+        """Return the row of a table: seconds of one thread, then how many times faster."""
+        alone = self.seconds.get(1)
+        cells = [self.task]
+        for threads in counts:
+            taken = self.seconds.get(threads)
+            if taken is None:
+                cells.append("")
+            elif threads == 1 or alone is None:
+                cells.append(f"{taken:.3f} s")
+            else:
+                cells.append(f"{taken:.3f} s, {alone / taken:.2f}×")
+        return [*cells, ", ".join(map(str, self.goals)), ", ".join(map(self._verdict, self.goals))]
+
+    def _verdict(self, goal: Goal) -> str:
+        return {None: "not tried", True: "yes", False: "no"}[goal.reached(self.seconds)]
+
+    def data(self) -> dict[str, Any]:
+        """Return the row for JSON."""
+        goals = [{**asdict(goal), "reached": goal.reached(self.seconds)} for goal in self.goals]
+        return {"task": self.task, "seconds": self.seconds, "goals": goals}
 
 
-def machine(counts: list[int], tasks: int) -> None:
+class Bench:
+    """The numbers of threads, the sizes, and the rows so far, printed as they come."""
+
+    def __init__(self, counts: list[int], *, quick: bool, as_json: bool) -> None:
+        self.counts, self.quick, self.as_json = counts, quick, as_json
+        self.rows: list[Row] = []
+        heads = [f"{t} thread{'s' if t > 1 else ''}" for t in counts]
+        self._print(["task", *heads, "goal", "reached"])
+        self._print(["---"] * (len(counts) + 3))
+
+    def _print(self, cells: list[str]) -> None:
+        if not self.as_json:
+            print("| " + " | ".join(cells) + " |", flush=True)
+
+    def add(self, task: str, seconds: dict[int, float], *goals: Goal) -> None:
+        """Add a row."""
+        self.rows.append(Row(task, seconds, list(goals)))
+        self._print(self.rows[-1].cells(self.counts))
+
+    def time(
+        self,
+        task: str,
+        call: Callable[[int], Any],
+        *goals: Goal,
+        counts: list[int] | None = None,
+        runs: int = 1,
+    ) -> None:
+        """Time a task: the least of some rounds, in which numbers of threads take turns."""
+        counts = self.counts if counts is None else [t for t in self.counts if t in counts]
+        seconds = dict.fromkeys(counts, float("inf"))
+        for _ in range(runs):
+            for threads in counts:
+                started = perf_counter()
+                call(threads)
+                seconds[threads] = min(seconds[threads], perf_counter() - started)
+        self.add(task, seconds, *goals)
+
+    def few(self, *others: int) -> list[int]:
+        """Return one thread, some numbers of them, and as many as there are."""
+        return [t for t in self.counts if t in {1, *others, self.counts[-1]}]
+
+
+def same(found: dict[int, Any]) -> None:
+    """Refuse results that depend on the number of threads."""
+    first, *others = (np.asarray(value).tobytes() for value in found.values())
+    if any(other != first for other in others):
+        msg = f"results of {list(found)} threads differ"
+        raise AssertionError(msg)
+
+
+# -- parts with goals -----------------------------------------------------------------------------
+
+
+def batches(bench: Bench, beta: float = 1.0, sizes: tuple[int, ...] = (21, 50)) -> None:
+    """Time log Z of 512 models of one graph."""
+    for size in sizes:
+        rows = (64 if size < 50 else 16) if bench.quick else 512
+        plan = pl.plan(pl.generate.square_lattice(size, size))
+        J = beta * np.random.default_rng(0).standard_normal((rows, plan.num_edges))
+        found: dict[int, Any] = {}
+
+        def solve(threads: int, plan: Any = plan, J: Any = J, found: Any = found) -> None:
+            found[threads] = plan.log_partition(J, threads=threads).values
+
+        solve(1)  # the symbolic part
+        name = f"{rows} log Z {size}², β = {beta:g}"
+        bench.time(name, solve, Goal(CORES, 12.0), runs=10 if rows * size**2 * beta < 5e5 else 3)
+        same(found)
+
+
+def log_z(bench: Bench) -> None:
+    """Time log Z of one large model."""
+    size = 100 if bench.quick else 1000
+    glass = pl.generate.spin_glass(size, 0)
+    plan = pl.plan(glass)
+    plan.evaluator.prepare(Budget.of(None))
+    found: dict[int, Any] = {}
+
+    def solve(threads: int) -> None:
+        found[threads] = plan.log_partition(glass.couplings, threads=threads).value
+
+    goals = Goal(CORES, 8.0), Goal(2, 1.8)
+    bench.time(f"log Z {size}², β = 1", solve, *goals, counts=bench.few(2), runs=1)
+    same(found)
+
+
+def phases_of(glass: pl.IsingModel, threads: int) -> dict[str, float]:
+    """Return the seconds of the steps of a ground state, as `planar.ground_state` takes them."""
+    seconds: dict[str, float] = {}
+    last = perf_counter()
+
+    def lap(name: str) -> None:
+        nonlocal last
+        now = perf_counter()
+        seconds[name], last = now - last, now
+
+    with use_threads(threads):
+        embedding = embed(glass)
+        lap("sweep of the drawing")
+        _ = embedding.dual_edges, embedding.outer_faces
+        lap("faces and dual")
+        frustrated_faces(embedding, glass.couplings)
+        lap("frustrated faces")
+        tjoin = least_unsatisfied(embedding, glass.couplings)
+        lap("T-join")
+        steps = {f"T-join: {name}": taken for name, taken in tjoin.seconds.items()}
+        differ = glass.couplings < 0
+        differ[tjoin.join] ^= True
+        spins, _ = spins_from_disagreements(glass.num_spins, glass.edges, differ)
+        lap("spins of the join")
+        GroundState.of(glass, spins, float("inf"), method="planar")
+        lap("energy and result")
+    seconds["T-join: weights, copies and the rest"] = seconds.pop("T-join") - sum(steps.values())
+    return {**seconds, **steps}
+
+
+def ground_state(bench: Bench) -> None:
+    """Time the ground state of a large model, and its steps one after the other."""
+    size = 150 if bench.quick else 3000
+    glass = pl.generate.spin_glass(size, 0)
+    counts = bench.few()
+    spins: dict[int, Any] = {}
+
+    def solve(threads: int) -> None:
+        anew = copy(glass)  # its embedding is not remembered
+        spins[threads] = pl.ground_state(anew, "planar", threads=threads).spins
+
+    bench.time(f"ground state {size}²", solve, Goal(CORES, 4.0), counts=counts)
+    same(spins)
+    phases = {threads: phases_of(glass, threads) for threads in counts}
+    for name in phases[1]:
+        bench.add(f"of it: {name}", {threads: phases[threads][name] for threads in counts})
+
+
+def fields(bench: Bench) -> None:
+    """Time exact sums of lattices with external fields."""
+    rng = np.random.default_rng(0)
+    for size, verb, limit in (
+        (10 if bench.quick else 24, pl.marginals, 1.5),
+        (12 if bench.quick else 28, pl.log_partition, 4.0),
+    ):
+        glass = pl.generate.spin_glass(size, 0)
+        model = pl.IsingModel(glass.edges, glass.couplings, rng.standard_normal(size**2))
+        bench.time(
+            f"{verb.__name__} {size}² with fields",
+            lambda t, m=model, call=verb: call(m, "treewidth", threads=t),
+            Goal(CORES, seconds=limit),
+            counts=[bench.counts[-1]],
+            runs=2,
+        )
+
+
+# -- other parts ----------------------------------------------------------------------------------
+
+
+def products(bench: Bench) -> None:
     """Time products of matrices that fit into caches, a thread each: how far cores add up here."""
     block = np.random.default_rng(0).standard_normal((192, 192))
 
@@ -66,140 +250,100 @@ def machine(counts: list[int], tasks: int) -> None:
 
     def solve(threads: int) -> None:
         with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, range(tasks)))
+            list(pool.map(work, range(8 if bench.quick else 160)))
 
-    table("products of small matrices", solve, counts, 2)
-
-
-def ground_states(size: int, counts: list[int], runs: int = 1) -> None:
-    """Time T-joins of large models."""
-    glass = pl.generate.spin_glass(size, 0)
-    embedding = embed(glass)
-    found = {}
-
-    def solve(threads: int) -> None:
-        budget = Budget.of(None, threads=threads)
-        found[threads] = least_unsatisfied(embedding, glass.couplings, time_limit=budget)
-
-    table(f"T-join {size}²", solve, counts, runs, goal="≥ 4×", few=True)
-    first = found[counts[0]]
-    for other in found.values():
-        assert np.array_equal(first.join, other.join)
-        assert np.array_equal(first.certificate.order, other.certificate.order)
+    bench.time("products of small matrices", solve, runs=2)
 
 
-def whole_ground_states(size: int, counts: list[int]) -> None:
-    """Time ground states of large models with all that is around the T-join, and parts of it."""
-    glass = pl.generate.spin_glass(size, 0)
-    spins = {}
-
-    def solve(threads: int) -> None:
-        anew = copy(glass)  # its embedding is not remembered
-        spins[threads] = pl.ground_state(anew, "planar", threads=threads).spins
-
-    table(f"ground state {size}²", solve, counts, goal="≥ 4×", few=True)
-    assert all(np.array_equal(spins[counts[0]], other) for other in spins.values())
-
-    def draw(threads: int) -> None:
-        with use_threads(threads):
-            embed(glass)
-
-    table("of it the embedding", draw, counts, few=True)
+def cold_batches(bench: Bench) -> None:
+    """Time log Z of 512 models at a low temperature, and of larger ones."""
+    batches(bench, 10.0)
+    for beta in (1.0, 10.0):
+        batches(bench, beta, (60 if bench.quick else 100,))
 
 
-def planning(size: int, counts: list[int]) -> None:
-    """Time the embedding and the dissection of a lattice, with and without positions."""
-    glass = pl.generate.spin_glass(size, 0)
-    for with_positions in (True, False):
-
-        def prepare(threads: int, drawn: bool = with_positions) -> None:
-            graph = glass if drawn else (glass.num_spins, glass.edges)
-            pl.plan(graph).evaluator.prepare(Budget.of(None, threads=threads))
-
-        kind = "with" if with_positions else "without"
-        goal = f"≤ {1 if with_positions else 2} s"
-        table(f"plan {size}² {kind} positions", prepare, counts, goal=goal, few=True)
-
-
-def log_partitions(size: int, beta: float, counts: list[int]) -> None:
-    """Time log Z of one large model."""
-    glass = pl.generate.spin_glass(size, 0)
-    plan = pl.plan(glass)
-    plan.evaluator.prepare(Budget.of(None))
-    J = beta * glass.couplings
-    values = {}
-
-    def solve(threads: int) -> None:
-        values[threads] = plan.log_partition(J, threads=threads).value
-
-    table(f"log Z {size}², β = {beta:g}", solve, counts, goal="≥ 8×")
-    assert len(set(values.values())) == 1, values
-
-
-def batches(size: int, beta: float, rows: int, counts: list[int]) -> None:
-    """Time log Z of many models of one graph."""
-    lattice = pl.generate.square_lattice(size, size)
-    plan = pl.plan(lattice)
-    J = beta * np.random.default_rng(0).standard_normal((rows, plan.num_edges))
-    plan.log_partition(J[:8], threads=1)
-    table(
-        f"{rows} log Z {size}², β = {beta:g}",
-        lambda t: plan.log_partition(J, threads=t),
-        counts,
-        1 if size > 50 and beta > 1 else 3,
-        goal="≥ 12×",
-    )
-
-
-def samples(size: int, rows: int, counts: list[int]) -> None:
+def samples(bench: Bench) -> None:
     """Time one sample of each of many models of one graph."""
-    plan = pl.plan(pl.generate.square_lattice(size, size))
+    rows = 16 if bench.quick else 256
+    plan = pl.plan(pl.generate.square_lattice(21))
     J = np.random.default_rng(0).standard_normal((rows, plan.num_edges))
-    found = {}
+    found: dict[int, Any] = {}
 
     def draw(threads: int) -> None:
         found[threads] = plan.sample(J, 1, 0, threads=threads)
 
-    table(f"{rows} models {size}², a sample each", draw, counts)
-    assert all(np.array_equal(found[counts[0]], other) for other in found.values())
+    bench.time(f"{rows} models 21², a sample each", draw)
+    same(found)
 
 
-def with_fields(counts: list[int], marginals: int, log_z: int) -> None:
-    """Time exact sums of lattices with external fields."""
-    rng = np.random.default_rng(0)
-    for size, verb in ((marginals, pl.marginals), (log_z, pl.log_partition)):
-        glass = pl.generate.spin_glass(size, 0)
-        fields = rng.standard_normal(glass.num_spins)
-        model = pl.IsingModel(glass.edges, glass.couplings, fields)
-        table(
-            f"{verb.__name__} {size}² with fields",
-            lambda t, m=model, call=verb: call(m, "treewidth", threads=t),
-            counts,
-            goal="≤ 1.5 s" if verb is pl.marginals else "≤ 4 s",
-            few=True,
-        )
+def plans(bench: Bench) -> None:
+    """Time the embedding and the dissection of a lattice, with and without positions."""
+    size = 100 if bench.quick else 1000
+    glass = pl.generate.spin_glass(size, 0)
+    for drawn in (True, False):
+
+        def prepare(threads: int, drawn: bool = drawn) -> None:
+            graph = glass if drawn else (glass.num_spins, glass.edges)
+            pl.plan(graph).evaluator.prepare(Budget.of(None, threads=threads))
+
+        goal = Goal(CORES, seconds=1.0 if drawn else 2.0)
+        kind = "with" if drawn else "without"
+        bench.time(f"plan {size}² {kind} positions", prepare, goal, counts=bench.few())
+
+
+def fields_alone(bench: Bench) -> None:
+    """Time exact sums of a lattice with external fields by threads."""
+    size = 12 if bench.quick else 28
+    glass = pl.generate.spin_glass(size, 0)
+    h = np.random.default_rng(0).standard_normal(size**2)
+    model = pl.IsingModel(glass.edges, glass.couplings, h)
+    bench.time(
+        f"log Z {size}² with fields",
+        lambda t: pl.log_partition(model, "treewidth", threads=t),
+        counts=bench.few(2),
+    )
+
+
+WITH_GOALS = {
+    "batches": batches,
+    "log_z": log_z,
+    "ground_state": ground_state,
+    "fields": fields,
+}
+PARTS = {
+    **WITH_GOALS,
+    "products": products,
+    "cold_batches": cold_batches,
+    "samples": samples,
+    "plans": plans,
+    "fields_alone": fields_alone,
+}
 
 
 def main() -> None:
-    """Run all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("quick", nargs="?", choices=["quick"])
-    quick = parser.parse_args().quick is not None
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, or all")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--threads", type=int, nargs="+", help="default: 1, 2, 4, … processors")
+    given = parser.parse_args()
+    unknown = sorted(set(given.parts) - {*PARTS, "all"})
+    if unknown:
+        parser.error(f"no such part: {', '.join(unknown)}")
+    names = list(PARTS) if "all" in given.parts else given.parts or list(WITH_GOALS)
+    counts = given.threads or [t for t in (1, 2, 4, 8, 16, 32, 64) if t <= processors()]
     pl.ground_state(pl.generate.spin_glass(8, 0), "planar")  # imports
-    counts = [t for t in (1, 2, 4, 8, 16, 32, 64) if t <= processors()]
-    print("| task | 1 thread, s | " + "".join(f"{t} | " for t in counts[1:]) + "s | goal |")
-    print("| --- " * (3 + len(counts)) + "|")
-    machine(counts, 8 if quick else 160)
-    for beta in (1.0, 10.0):
-        batches(21, beta, 64 if quick else 512, counts)
-        batches(50, beta, 16 if quick else 512, counts)
-        batches(*((60, beta, 4) if quick else (100, beta, 512)), counts)
-    samples(21, 16 if quick else 256, counts)
-    log_partitions(100 if quick else 1000, 1.0, counts)
-    ground_states(150 if quick else 3000, counts)
-    whole_ground_states(150 if quick else 3000, counts)
-    planning(100 if quick else 1000, counts)
-    with_fields(counts, *((10, 12) if quick else (24, 28)))
+    started = perf_counter()
+    bench = Bench(sorted({1, *counts}), quick=given.quick, as_json=given.json)
+    for name in names:
+        PARTS[name](bench)
+    seconds = perf_counter() - started
+    if given.json:
+        rows = [row.data() for row in bench.rows]
+        print(json.dumps({"processors": processors(), "seconds": seconds, "rows": rows}, indent=1))
+    else:
+        print(f"\n{seconds:.0f} s in all, on {processors()} processors")
 
 
 if __name__ == "__main__":

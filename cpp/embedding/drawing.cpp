@@ -260,7 +260,7 @@ Drawing sweep(SweepOrder& order, int32_t least_strip, Team& team) {
     return fault.flaw != Flaw::none;
   };
   team.check(0);
-  if (const auto [u, v] = order.coincident(); v >= 0) {
+  if (const auto [u, v] = order.coincident(team); v >= 0) {
     fails({Flaw::same_place, order.vertex[u], order.vertex[v]});
     return drawing;
   }

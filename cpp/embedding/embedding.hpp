@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "base/team.hpp"
+#include "base/unwritten.hpp"
+
 namespace planaris {
 
 struct RotationView {
@@ -21,14 +24,17 @@ struct RotationView {
 };
 
 struct Faces {
-  std::vector<int32_t> face_of;  // face on the left of each half-edge
-  std::vector<int32_t> walk;     // half-edges face by face, in walking order
-  std::vector<int32_t> offsets;  // num_faces + 1
+  UnwrittenVector<int32_t> face_of;  // face on the left of each half-edge
+  UnwrittenVector<int32_t> walk;     // half-edges face by face, in walking order
+  UnwrittenVector<int32_t> offsets;  // num_faces + 1
 };
 
 // Orbits of h -> the half-edge clockwise after twin(h) at its head.
 // Throws std::invalid_argument if `rotation` is no permutation grouped by tail.
+// Faces are numbered by their smallest half-edge, where their walks begin.
 Faces trace_faces(const RotationView& rotation);
+// The same by several threads, which share graphs of `least` half-edges or more.
+Faces trace_faces(const RotationView& rotation, Team& team, int32_t least = 1 << 17);
 
 // Two coordinates per face: the mean of its corners that have a position, of two finite numbers; zeros where
 // none has. `positions` holds two numbers per vertex.
@@ -38,5 +44,7 @@ std::vector<double> face_centres(std::span<const int32_t> edges, std::span<const
 
 // Component of every vertex, numbered in order of the first vertex.
 std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges);
+// The same by several threads.
+std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges, Team& team);
 
 }  // namespace planaris

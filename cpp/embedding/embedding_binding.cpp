@@ -5,11 +5,14 @@ namespace planaris::bindings {
 
 namespace {
 
-std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets) {
+std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
+                                                                       int32_t threads) {
   Faces faces;
   {
     nb::gil_scoped_release release;
-    faces = trace_faces({flat(edges), flat(rotation), flat(offsets)});
+    Control quiet;
+    Team team(threads, quiet);
+    faces = trace_faces({flat(edges), flat(rotation), flat(offsets)}, team);
   }
   return {to_numpy(std::move(faces.face_of)), to_numpy(std::move(faces.walk)),
           to_numpy(std::move(faces.offsets))};
@@ -27,11 +30,13 @@ Out2<double> centres_of(In2<int32_t> edges, In1<int32_t> walk, In1<int32_t> offs
   return to_numpy(std::move(centres), faces, 2);
 }
 
-Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges) {
+Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges, int32_t threads) {
   std::vector<int32_t> component;
   {
     nb::gil_scoped_release release;
-    component = connected_components(num_vertices, flat(edges));
+    Control quiet;
+    Team team(threads, quiet);
+    component = connected_components(num_vertices, flat(edges), team);
   }
   return to_numpy(std::move(component));
 }
@@ -40,11 +45,11 @@ Out1<int32_t> components_of(int32_t num_vertices, In2<int32_t> edges) {
 
 void bind_embedding(nb::module_& m) {
   m.def("trace_faces", &trace_faces_of, nb::arg("edges").noconvert(),
-        nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert());
+        nb::arg("rotation").noconvert(), nb::arg("offsets").noconvert(), nb::arg("threads"));
   m.def("face_centres", &centres_of, nb::arg("edges").noconvert(), nb::arg("walk").noconvert(),
         nb::arg("offsets").noconvert(), nb::arg("positions").noconvert());
   m.def("connected_components", &components_of, nb::arg("num_vertices"),
-        nb::arg("edges").noconvert());
+        nb::arg("edges").noconvert(), nb::arg("threads"));
 }
 
 }  // namespace planaris::bindings

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/running_sums.hpp"
+
 namespace planaris {
 
 namespace {
@@ -131,17 +133,34 @@ void SweepOrder::group_segments(std::span<const int32_t> edges, const UnwrittenV
     add_one(incoming[given[e].right]);
   });
   first[0] = 0;
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  UnwrittenVector<int32_t> place(first.begin(), first.end() - 1);
+  running_sums(first, team);
+  UnwrittenVector<int32_t> place(num_vertices());
+  each(team, num_vertices(), 1.0, [&](int64_t v) { place[v] = first[v]; });
   segments.resize(count);
   each(team, count, 5.0, [&](int64_t e) { segments[add_one(place[given[e].left])] = given[e]; });
 }
 
-std::pair<int32_t, int32_t> SweepOrder::coincident() const {
-  for (int32_t v = 0, last = -1; v < num_vertices(); ++v) {
-    if (degree(v) == 0) continue;
-    if (last >= 0 && points[v] == points[last]) return {last, v};
-    last = v;
+// The first of them; vertices without edges are passed over.
+std::pair<int32_t, int32_t> SweepOrder::coincident(Team& team) const {
+  const int parts = Team::parts(4.0 * double(num_vertices()));
+  std::vector<std::pair<int32_t, int32_t>> found(parts, {-1, -1});
+  team.split(num_vertices(), parts, [&](int64_t low, int64_t high, int part) {
+    auto v = static_cast<int32_t>(low);
+    while (v < high && degree(v) == 0) ++v;
+    if (v == high) return;  // so that nothing is passed over twice on the way back
+    int32_t last = static_cast<int32_t>(low) - 1;
+    while (last >= 0 && degree(last) == 0) --last;
+    for (; v < high; ++v) {
+      if (degree(v) == 0) continue;
+      if (last >= 0 && points[v] == points[last]) {
+        found[part] = {last, v};
+        return;
+      }
+      last = v;
+    }
+  });
+  for (const auto& pair : found) {
+    if (pair.first >= 0) return pair;
   }
   return {-1, -1};
 }
@@ -181,7 +200,7 @@ std::pair<int32_t, int32_t> SweepOrder::sort_fan(int32_t v) {
 std::vector<int32_t> SweepOrder::rotation_offsets(Team& team) const {
   std::vector<int32_t> offsets(size_t(num_vertices()) + 1, 0);
   each(team, num_vertices(), 3.0, [&](int64_t v) { offsets[vertex[v] + 1] = degree(int32_t(v)); });
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  running_sums(offsets, team);
   return offsets;
 }
 

@@ -32,7 +32,7 @@ struct SweepOrder {
   int32_t degree(int32_t v) const { return first[v + 1] - first[v] + incoming[v]; }
 
   // Two vertices with edges in one place (ranks), or -1, -1.
-  std::pair<int32_t, int32_t> coincident() const;
+  std::pair<int32_t, int32_t> coincident(Team& team) const;
   // Sorts the segments that leave each vertex, bottom to top; returns two edges that overlap, or -1, -1.
   std::pair<int32_t, int32_t> sort_fans(Team& team);
   // Where the half-edges of each vertex, in the numbers of the caller, begin.

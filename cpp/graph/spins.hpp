@@ -5,10 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "base/team.hpp"
+#include "base/unwritten.hpp"
+
 namespace planaris {
 
 struct SpinAssignment {
-  std::vector<int8_t> spins;     // -1 or +1; the first vertex of each component is +1
+  UnwrittenVector<int8_t> spins;  // -1 or +1; the first vertex of each component is +1
   int32_t conflicting_edge = -1;  // first edge that contradicts the earlier ones, or -1
 };
 
@@ -16,5 +19,8 @@ struct SpinAssignment {
 // An edge that contradicts earlier ones is ignored and reported.
 SpinAssignment spins_from_disagreements(int32_t num_vertices, std::span<const int32_t> edges,
                                         std::span<const uint8_t> differ);
+// The same by several threads.
+SpinAssignment spins_from_disagreements(int32_t num_vertices, std::span<const int32_t> edges,
+                                        std::span<const uint8_t> differ, Team& team);
 
 }  // namespace planaris

@@ -18,8 +18,23 @@ namespace planaris::tjoin {
 
 struct Pairs {
   std::vector<Contact> matched;  // `to` is n for the boundary
-  std::vector<int32_t> loose;                        // one odd vertex of each free region
+  std::vector<int32_t> loose;    // one odd vertex of each free region
+  std::vector<int32_t> parent;   // of regions: the blossom that one is a child of, or -1
 };
+
+// The distance of two odd vertices that are matched: the duals of all sets that hold one of them.
+template <typename Int>
+Int matched_length(const Store<Int>& store, const std::vector<int32_t>& parent, int32_t s, int32_t t) {
+  std::vector<int32_t> chains[2];
+  for (int32_t r = store.base[s]; r >= 0; r = parent[r]) chains[0].push_back(r);
+  for (int32_t r = store.base[t]; r >= 0; r = parent[r]) chains[1].push_back(r);
+  while (chains[0].back() == chains[1].back()) chains[0].pop_back(), chains[1].pop_back();
+  Int length = 0;
+  for (const auto& chain : chains) {
+    for (const int32_t r : chain) length += store.region[r].y;
+  }
+  return length;
+}
 
 // Opens blossoms from outside in: the child with the matched vertex keeps that match, the
 // others pair up along the cycle.
@@ -40,6 +55,8 @@ class BlossomOpener {
       if (store_.is_outermost(r)) open(r, pairs, open_);
     }
   }
+
+  std::vector<int32_t>& parents() { return parent_; }
 
   // Looks for blossoms among the regions [low, high); before open().
   void find_parents(size_t low, size_t high) {
@@ -114,11 +131,40 @@ Pairs matched_pairs(const Store<Int>& store, Team& team) {
     pairs.matched.insert(pairs.matched.end(), found[k].matched.begin(), found[k].matched.end());
     pairs.loose.insert(pairs.loose.end(), found[k].loose.begin(), found[k].loose.end());
   }
+  pairs.parent = std::move(opener.parents());
   return pairs;
 }
 
-// Shortest paths, one pair at a time; what a search does not reach costs nothing. Calls `look`
-// every kStride vertices.
+// Appends the path along which two odd vertices met, if the vertices on it still know how they
+// were reached; false: nothing is appended. That an edge ends a shortest path from a source depends on
+// weights alone, so that it does not matter when it was found. end(e, side) is an end of edge e.
+template <typename Int, class End>
+bool append_as_met(const Store<Int>& store, const Contact& pair, const End& end,
+                   std::vector<int32_t>& edges) {
+  if (pair.edge < 0) return false;
+  const size_t begin = edges.size();
+  const auto& v = store.v;
+  int32_t a = end(pair.edge, 0), b = end(pair.edge, 1);
+  if (v[a].source != pair.from) std::swap(a, b);
+  edges.push_back(pair.edge);
+  for (const auto& [last, source] : {std::pair(a, pair.from), std::pair(b, pair.to)}) {
+    int32_t x = last;
+    while (v[x].source == source && x != source && edges.size() - begin <= v.size()) {
+      const int32_t via = v[x].via, from = end(via, 0);
+      edges.push_back(via);
+      x = from != x ? from : end(via, 1);
+    }
+    if (x != source) {
+      edges.resize(begin);
+      return false;
+    }
+  }
+  return true;
+}
+
+// Shortest paths, one pair at a time; what a search does not reach costs nothing. Of paths of one length those
+// of fewer edges are looked at first: where edges weigh nothing, many vertices are equally near. Calls
+// `look` every kStride vertices.
 template <typename Int>
 class Paths {
  public:
@@ -140,18 +186,26 @@ class Paths {
   // After weights have changed.
   void forget() { lightest_.clear(); }
 
-  // Appends the edges of a shortest path from s to t. `length` is known to be its length, if not null.
-  void append(int32_t s, int32_t t, std::vector<int32_t>& edges, const Int* length = nullptr) {
-    if (const Arc<Int>* arc = length ? edge_of(s, t, *length) : only_edge(s, t)) {
+  // Appends the edges of a shortest path from s to t.
+  void append(int32_t s, int32_t t, std::vector<int32_t>& edges) {
+    if (const Arc<Int>* arc = only_edge(s, t)) {
       edges.push_back(arc->edge);
       return;
     }
     start();
-    if (length != nullptr) return append_within(s, t, *length, edges);
     reach(s, Int(0), -1, -1);
     while (pop() != t) {
     }
     trace(t, edges);
+  }
+
+  // The same; their distance is `length` or, after weights have changed, more. Paths of few edges are looked for
+  // first: where many edges weigh nothing, as near as t there may be most of the graph.
+  void append_of_length(int32_t s, int32_t t, const Int& length, std::vector<int32_t>& edges) {
+    for (int64_t most = kFewSteps; most < graph_->n; most *= 4) {
+      if (append_within(s, t, length, int32_t(most), edges)) return;
+    }
+    append(s, t, edges);
   }
 
   // Appends the edges, with repetition, of a join of `loose` and the boundary: a good one if
@@ -165,32 +219,29 @@ class Paths {
   }
 
  private:
-  // As `append`; nothing farther away than `length` is looked at.
-  void append_within(int32_t s, int32_t t, const Int& length, std::vector<int32_t>& edges) {
+  // Appends the edges of a path of this length and of at most so many edges, if there is one; returns whether.
+  bool append_within(int32_t s, int32_t t, const Int& length, int32_t most, std::vector<int32_t>& edges) {
+    start();
     reach(s, Int(0), -1, -1);
     while (!heap_.empty()) {
+      look_sometimes();
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       const Item item = heap_.back();
       heap_.pop_back();
       const int32_t v = item.vertex;
-      if (v == t) break;
-      if (item.distance != label_[v].distance || v == graph_->n) continue;
+      if (v == t) {
+        if (item.distance != length) return false;
+        trace(t, edges);
+        return true;
+      }
+      if (is_stale(item) || item.steps == most || v == graph_->n) continue;
       for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
         const Arc<Int>& arc = graph_->arcs[a];
         const Int distance = item.distance + arc.weight;
         if (distance <= length) reach(arc.to, distance, arc.edge, v);
       }
     }
-    trace(t, edges);
-  }
-  // The edge between two neighbours if it is as long as this, else null.
-  const Arc<Int>* edge_of(int32_t s, int32_t t, const Int& length) const {
-    if (s == graph_->n) return nullptr;
-    for (int32_t a = graph_->offsets[s]; a < graph_->offsets[s + 1]; ++a) {
-      const Arc<Int>& arc = graph_->arcs[a];
-      if (arc.to == t && arc.weight == length) return &arc;
-    }
-    return nullptr;
+    return false;
   }
 
   // Each vertex, last first, hands its parity on along its lightest edge to an earlier one.
@@ -230,6 +281,7 @@ class Paths {
   struct Label {
     Int distance;
     int32_t via, from;  // edge into the vertex, and where it comes from
+    int32_t steps;      // edges of the path
     uint32_t stamp;     // zero: never reached
   };
   struct Free {
@@ -237,10 +289,12 @@ class Paths {
   };
   struct Item {
     Int distance;
-    int32_t vertex;
+    int32_t vertex, steps;
   };
   struct Later {
-    bool operator()(const Item& a, const Item& b) const { return a.distance > b.distance; }
+    bool operator()(const Item& a, const Item& b) const {
+      return a.distance != b.distance ? a.distance > b.distance : a.steps > b.steps;
+    }
   };
 
   void look_sometimes() {
@@ -253,11 +307,19 @@ class Paths {
       stamp_ = 1;
     }
   }
+  bool is_stale(const Item& item) const {
+    const Label& label = label_[item.vertex];
+    return item.distance != label.distance || item.steps != label.steps;
+  }
   bool reached(int32_t v) const { return label_[v].stamp == stamp_; }
   void reach(int32_t v, const Int& distance, int32_t via, int32_t from) {
-    if (reached(v) && label_[v].distance <= distance) return;
-    label_[v] = {distance, via, from, stamp_};
-    heap_.push_back({distance, v});
+    const int32_t steps = from < 0 ? 0 : label_[from].steps + 1;
+    if (reached(v) && (label_[v].distance < distance ||
+                       (label_[v].distance == distance && label_[v].steps <= steps))) {
+      return;
+    }
+    label_[v] = {distance, via, from, steps, stamp_};
+    heap_.push_back({distance, v, steps});
     std::push_heap(heap_.begin(), heap_.end(), Later{});
   }
   // Settles the nearest vertex and returns it; -1 when none is left.
@@ -268,7 +330,7 @@ class Paths {
       const Item item = heap_.back();
       heap_.pop_back();
       const int32_t v = item.vertex;
-      if (item.distance != label_[v].distance) continue;
+      if (is_stale(item)) continue;
       if (v == graph_->n) return v;
       for (int32_t a = graph_->offsets[v]; a < graph_->offsets[v + 1]; ++a) {
         const Arc<Int>& arc = graph_->arcs[a];
@@ -285,6 +347,7 @@ class Paths {
   }
 
   static constexpr uint32_t kStride = 1 << 13;
+  static constexpr int32_t kFewSteps = 8;
   const Graph<Int>* graph_;
   std::function<void()> look_;
   std::unique_ptr<Label[], Free> label_;  // memory that no search reaches is never written
@@ -292,6 +355,14 @@ class Paths {
   std::vector<Int> lightest_;  // by vertex, or nothing
   uint32_t stamp_ = 0, seen_ = 0;
 };
+
+// Joins a matched pair: along the edges by which the two met, if they know and no weight has changed since.
+template <typename Int, class End>
+void append_matched(const Store<Int>& store, const std::vector<int32_t>& parent, const Contact& pair, bool as_met,
+                    const End& end, Paths<Int>& paths, std::vector<int32_t>& edges) {
+  if (as_met && append_as_met(store, pair, end, edges)) return;
+  paths.append_of_length(pair.from, pair.to, matched_length(store, parent, pair.from, pair.to), edges);
+}
 
 template <typename Int>
 void Paths<Int>::append_sweep(const std::vector<int32_t>& loose, std::vector<int32_t>& edges) {

@@ -9,7 +9,7 @@
 
 namespace planaris {
 
-TJoinWeights dyadic_weights(std::span<const double> weights, int threads) {
+TJoinWeights dyadic_weights(std::span<const double> weights, int threads, bool absolute) {
   constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1;
   TJoinWeights result;
   result.mantissas.resize(weights.size());
@@ -30,7 +30,7 @@ TJoinWeights dyadic_weights(std::span<const double> weights, int threads) {
       }
       const int zeros = std::countr_zero(size);
       const auto mantissa = int64_t(size >> zeros);
-      result.mantissas[e] = bits >> 63 ? -mantissa : mantissa;
+      result.mantissas[e] = bits >> 63 && !absolute ? -mantissa : mantissa;
       result.shifts[e] = std::max(exponent, 1) - 1075 + zeros;
       lowest[part] = std::min(lowest[part], result.shifts[e]);
     }
@@ -46,19 +46,34 @@ TJoinWeights dyadic_weights(std::span<const double> weights, int threads) {
 }
 
 std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32_t> edges,
-                                     std::span<const double> values) {
+                                     std::span<const double> values, int threads) {
   if (edges.size() != 2 * values.size()) {
     throw std::invalid_argument("values and edges differ in length");
   }
-  for (const int32_t v : edges) {
-    if (v < 0 || v >= num_vertices) throw std::invalid_argument("an end of an edge does not exist");
-  }
+  Control quiet;
+  Team team(threads, quiet);
+  tjoin::in_parts(team, edges.size(), [&](size_t, size_t low, size_t high) {
+    for (size_t i = low; i < high; ++i) {
+      if (edges[i] >= 0 && edges[i] < num_vertices) continue;
+      throw std::invalid_argument("an end of an edge does not exist");
+    }
+  });
   std::vector<uint8_t> parity(num_vertices, 0);
-  for (size_t e = 0; e < values.size(); ++e) {
-    const uint8_t negative = values[e] < 0.0;
-    parity[edges[2 * e]] ^= negative;
-    parity[edges[2 * e + 1]] ^= negative;
+  if (threads < 6) {  // what threads share takes four times as long
+    for (size_t e = 0; e < values.size(); ++e) {
+      const uint8_t negative = values[e] < 0.0;
+      parity[edges[2 * e]] ^= negative;
+      parity[edges[2 * e + 1]] ^= negative;
+    }
+    return parity;
   }
+  tjoin::in_parts(team, values.size(), [&](size_t, size_t low, size_t high) {
+    for (size_t e = low; e < high; ++e) {
+      if (!(values[e] < 0.0)) continue;
+      __atomic_fetch_xor(&parity[edges[2 * e]], uint8_t(1), __ATOMIC_RELAXED);
+      __atomic_fetch_xor(&parity[edges[2 * e + 1]], uint8_t(1), __ATOMIC_RELAXED);
+    }
+  });
   return parity;
 }
 
@@ -239,25 +254,37 @@ Layout lay_out(const TJoinProblem& problem, Team& team) {
 }
 
 int bits_needed(const TJoinProblem& problem) {
-  return bits_needed(*problem.weights, problem.perfect ? problem.num_vertices : 0);
+  return bits_needed(*problem.weights, problem.perfect ? problem.num_vertices : 0, problem.threads);
 }
 
-int bits_needed(const TJoinWeights& w, int32_t perfect_vertices) {
-  int bits = 1;
-  bool negative = false;
-  uint64_t unshifted = 0;  // all bits that are set anywhere
-  for (size_t e = 0; e < w.mantissas.size(); ++e) {
-    const int64_t m = w.mantissas[e];
-    const uint64_t size = m < 0 ? -uint64_t(m) : uint64_t(m);
-    negative |= m < 0;
-    if (w.shifts.empty()) {
-      unshifted |= size;
-    } else {
-      bits = std::max(bits, int(std::bit_width(size)) + w.shifts[e]);
+int bits_needed(const TJoinWeights& w, int32_t perfect_vertices, int threads) {
+  struct Found {
+    int bits = 1;
+    bool negative = false;
+    uint64_t unshifted = 0;  // all bits that are set anywhere
+  };
+  Control quiet;
+  Team team(threads, quiet);
+  std::vector<Found> found(num_parts(w.mantissas.size()));
+  in_parts(team, w.mantissas.size(), [&](size_t part, size_t low, size_t high) {
+    Found own;
+    for (size_t e = low; e < high; ++e) {
+      const int64_t m = w.mantissas[e];
+      const uint64_t size = m < 0 ? -uint64_t(m) : uint64_t(m);
+      own.negative |= m < 0;
+      if (w.shifts.empty()) {
+        own.unshifted |= size;
+      } else {
+        own.bits = std::max(own.bits, int(std::bit_width(size)) + w.shifts[e]);
+      }
     }
+    found[part] = own;
+  });
+  int bits = 1;
+  for (const Found& part : found) {
+    if (part.negative && perfect_vertices == 0) throw std::invalid_argument("weights must not be negative");
+    bits = std::max({bits, part.bits, int(std::bit_width(part.unshifted))});
   }
-  if (negative && perfect_vertices == 0) throw std::invalid_argument("weights must not be negative");
-  bits = std::max(bits, int(std::bit_width(unshifted)));
   const int sum = int(std::bit_width(w.mantissas.size()));
   const int offset = perfect_vertices > 0 ? int(std::bit_width(uint32_t(perfect_vertices))) + 2 : 0;
   return bits + offset + sum + kSpareBits;

@@ -53,8 +53,10 @@ TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start,
   const int bits = tjoin::bits_needed(problem);
   TJoinSolution solution;
   if (start == nullptr || !start->resolve(problem, control, solution)) {
+    Laps lap;
     tjoin::Layout layout = lay_out(problem, control);
     layout.bits = bits;
+    const double laid_out = lap();
     if (layout.infeasible >= 0) {
       solution.infeasible = layout.infeasible;
       return solution;
@@ -69,6 +71,7 @@ TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start,
     } else {
       solution = solve_with<WideInteger<35>>(problem, std::move(layout), control);
     }
+    solution.seconds[0] = laid_out;
   }
   // An interval helps nobody who needs every vertex matched once.
   if (problem.perfect && !solution.exact) throw DeadlinePassed();

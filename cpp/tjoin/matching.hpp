@@ -1,9 +1,11 @@
 // Minimum-weight T-joins in sparse graphs, exact, with a packing of T-cuts as proof.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/control.hpp"
@@ -18,8 +20,8 @@ struct TJoinWeights {
   int32_t exponent = 0;
 };
 
-// Writes finite doubles as integers times one power of two, without loss.
-TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1);
+// Writes finite doubles, or their absolute values, as integers times one power of two, without loss.
+TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1, bool absolute = false);
 // Weights >= 0 rounded to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest
 // weight or less, for graphs of up to a million edges.
 TJoinWeights rounded_weights(std::span<const double> weights);
@@ -28,7 +30,7 @@ void round_weights(std::span<const double> weights, TJoinWeights& result);
 
 // By vertex: 1 where an odd number of edges with negative values ends, else 0.
 std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32_t> edges,
-                                     std::span<const double> values);
+                                     std::span<const double> values, int threads = 1);
 
 struct TJoinProblem {
   int32_t num_vertices = 0;
@@ -49,6 +51,18 @@ struct TJoinProblem {
 };
 
 struct TJoinSolution;
+
+// The seconds since it was made, or since the last call.
+class Laps {
+ public:
+  double operator()() {
+    const auto now = Control::Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  Control::Clock::time_point last_ = Control::Clock::now();
+};
 
 // What a later solve on the same graph can start from.
 class TJoinState {
@@ -74,6 +88,8 @@ struct TJoinSolution {
   std::vector<int64_t> lower;           // sum of all values; digits, base 2^32
   std::vector<int64_t> offset;          // digits, base 2^32; signed top digit
   std::vector<int64_t> counters;
+  // Of wall time: the layout, the graph in its order, the search, and all that is read off afterwards.
+  std::vector<double> seconds = std::vector<double>(4, 0.0);
   std::shared_ptr<const TJoinState> state;
 };
 

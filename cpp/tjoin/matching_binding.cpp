@@ -1,5 +1,6 @@
 #include <nanobind/stl/shared_ptr.h>
 
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 
@@ -32,24 +33,33 @@ TJoinSolution run(const Call& call, const TJoinWeights& weights) {
   return minimum_tjoin(problem, call.start ? call.start->get() : nullptr, control);
 }
 
-TJoinWeights exact(const In1<int64_t>& weights, int32_t = 1) {
-  return {{weights.data(), weights.data() + weights.size()}, {}, 0};
+TJoinWeights exact(const In1<int64_t>& weights, int32_t = 1, bool absolute = false) {
+  TJoinWeights result{{weights.data(), weights.data() + weights.size()}, {}, 0};
+  if (absolute) {
+    for (int64_t& w : result.mantissas) w = std::abs(w);
+  }
+  return result;
 }
-TJoinWeights exact(const In1<double>& weights, int32_t threads = 1) {
-  return dyadic_weights(flat(weights), threads);
+TJoinWeights exact(const In1<double>& weights, int32_t threads = 1, bool absolute = false) {
+  return dyadic_weights(flat(weights), threads, absolute);
 }
 
-Out1<uint8_t> parity_of(int32_t num_vertices, In2<int32_t> edges, In1<double> values) {
-  return to_numpy(negative_parity(num_vertices, flat(edges), flat(values)));
+Out1<uint8_t> parity_of(int32_t num_vertices, In2<int32_t> edges, In1<double> values, int32_t threads) {
+  std::vector<uint8_t> parity;
+  {
+    nb::gil_scoped_release release;
+    parity = negative_parity(num_vertices, flat(edges), flat(values), threads);
+  }
+  return to_numpy(std::move(parity));
 }
 
 template <typename Weight>
 TJoinSolution tjoin(int32_t num_vertices, In2<int32_t> edges, In1<Weight> weights, In1<int32_t> odd,
                     In1<int32_t> boundary, bool perfect, std::optional<State> start,
-                    Progress progress, double seconds, int32_t threads, bool give_up) {
+                    Progress progress, double seconds, int32_t threads, bool give_up, bool absolute) {
   return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads,
               give_up},
-             exact(weights, threads));
+             exact(weights, threads, absolute));
 }
 
 // Joins of several sets: how many were done before one could not be joined, a vertex of that one
@@ -121,6 +131,7 @@ void bind_matching(nb::module_& m) {
       .def_prop_ro("lower", array_of(&TJoinSolution::lower))
       .def_prop_ro("offset", array_of(&TJoinSolution::offset))
       .def_prop_ro("counters", array_of(&TJoinSolution::counters))
+      .def_prop_ro("seconds", array_of(&TJoinSolution::seconds))
       .def_prop_ro("state", [](const TJoinSolution& s) -> std::optional<State> {
         if (!s.state) return std::nullopt;
         return std::const_pointer_cast<TJoinState>(s.state);
@@ -136,7 +147,7 @@ void bind_matching(nb::module_& m) {
           nb::arg("weights").noconvert(), nb::arg("odd").noconvert(),
           nb::arg("boundary").noconvert(), nb::arg("perfect"), nb::arg("start").none(),
           nb::arg("progress").none(), nb::arg("seconds"), nb::arg("threads"),
-          nb::arg("give_up"));
+          nb::arg("give_up"), nb::arg("absolute"));
   };
   nb::class_<Solver>(m, "TJoinSolver", "Joins many sets of odd vertices on one graph.")
       .def("__init__", &make_solver<int64_t>, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
@@ -148,7 +159,7 @@ void bind_matching(nb::module_& m) {
       .def_prop_ro("num_digits", &Solver::num_digits)
       .def_prop_ro("exponent", &Solver::exponent);
   m.def("negative_parity", &parity_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
-        nb::arg("values").noconvert());
+        nb::arg("values").noconvert(), nb::arg("threads"));
   define("minimum_tjoin_int", &tjoin<int64_t>);
   define("minimum_tjoin_float", &tjoin<double>);
 }

@@ -362,3 +362,31 @@ TEST_CASE("an edge with a negative value changes the parity of both ends") {
   CHECK_THROWS_AS(negative_parity(3, edges, std::vector<double>(5, 1.0)), std::invalid_argument);
   CHECK_THROWS_AS(negative_parity(5, edges, std::vector<double>(4, 1.0)), std::invalid_argument);
 }
+
+TEST_CASE("paths over edges that weigh nothing are looked for nearby") {
+  Rng rng(23);
+  for (const int64_t range : {int64_t{1}, int64_t{1} << 30}) {
+    Case c = grid(150, 150);
+    for (size_t e = 0; e < c.edges.size() / 2; ++e) {
+      c.weights.push_back(rng() % 2 ? 0 : 1 + int64_t(rng() % uint64_t(range)));
+    }
+    for (int32_t v = 0; v + 1 < c.n; ++v) {
+      if (rng() % 2) c.odd.push_back(v);
+    }
+    c.boundary = {c.n - 1};
+    int looks = 0;  // after the search: one every 64 pairs, and one every 8192 vertices on the way
+    const auto count = [&](double fraction) {
+      looks += fraction == 1.0;
+      return true;
+    };
+    Control control(count, 1e8, {1, 0.0});
+    const TJoinWeights weights{c.weights, {}, 0};
+    TJoinProblem problem{c.n, c.edges, &weights, c.odd, c.boundary, false};
+    problem.give_up = true;
+    const TJoinSolution found = minimum_tjoin(problem, nullptr, control);
+    CHECK(found.exact);
+    check_packing(c, found, number(found.objective, 0, found.objective.size()));
+    CHECK(looks > 10);
+    CHECK(looks < int(c.odd.size()) / 64 + 80);
+  }
+}

@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/running_sums.hpp"
 #include "tjoin/answer.hpp"
 #include "tjoin/ranges.hpp"
 #include "tjoin/state.hpp"
@@ -37,7 +38,7 @@ class TypedState final : public TJoinState {
   bool change_parity(const TJoinProblem& problem);
   void change_weights(const TJoinWeights& weights);
   void replace_weights(const TJoinWeights& weights);
-  std::vector<int32_t> join_of(const Pairs& pairs, Team& team);
+  std::vector<int32_t> join_of(const Pairs& pairs, bool cold, Team& team);
 
   // Shared with states that started from this one, until a weight changes.
   std::shared_ptr<Layout> layout_;
@@ -103,7 +104,7 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
     }
   });
   team.check(0);
-  for (int32_t v = 0; v < g.n; ++v) g.offsets[v + 1] += g.offsets[v];
+  running_sums({g.offsets.data(), size_t(g.n) + 1}, team);
   g.offsets[g.n + 1] = g.offsets[g.n];
   g.arcs.resize(g.offsets[g.n]);
   in_parts(team, size_t(g.n), [&](size_t, size_t low, size_t high) {
@@ -122,7 +123,7 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
 
 // Joins every pair by a shortest path; where paths share an edge it cancels.
 template <typename Int>
-std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
+std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, bool cold, Team& team) {
   // Fixed shares, so that the threads' number changes nothing.
   constexpr size_t kShare = 1 << 14;
   const size_t shares = (pairs.matched.size() + kShare - 1) / kShare;
@@ -133,12 +134,13 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
       paths[worker].emplace(*graph_, [&team, worker] { team.check(worker, 1.0); });
     }
   };
+  const auto end_of = [this](int32_t e, int side) { return layout_->index[(*edges_)[2 * e + side]]; };
   team.work(shares, [&](int worker, int share) {
     begin(worker);
     const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
     for (size_t k = share * kShare; k < end; ++k) {
       if (k % 64 == 0) team.check(worker, 1.0);
-      paths[worker]->append(pairs.matched[k].from, pairs.matched[k].to, edges[share]);
+      append_matched(store_, pairs.parent, pairs.matched[k], cold, end_of, *paths[worker], edges[share]);
     }
   });
   begin(0);
@@ -150,6 +152,7 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, Team& team) {
 template <typename Int>
 bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& control,
                             TJoinSolution& out) {
+  Laps lap;
   // What follows the search takes about as long as what came before it, twice.
   control.reserve(2.5);
   if (cold && problem.give_up) control.poll_now();  // out of here, where there is too little left
@@ -163,6 +166,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   } catch (const DeadlinePassed&) {
     if (problem.perfect) throw;  // a part of a matching is of no use
   }
+  out.seconds[2] = lap();
   if (problem.give_up) {
     control.extend();
   } else {
@@ -171,7 +175,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   Team team(problem.threads, control);
   const Pairs pairs = matched_pairs(store_, team);
   out.exact = pairs.loose.empty();
-  out.join = join_of(pairs, team);
+  out.join = join_of(pairs, cold, team);
   const Int objective = sum_in_parts<Int>(team, out.join.size(), [&](size_t i) { return (*weight_)[out.join[i]]; });
   const Int duals = sum_in_parts<Int>(team, store_.region.size(), [&](size_t r) { return store_.dual(r); });
   if (out.exact ? objective + objective != duals : objective + objective < duals) {
@@ -187,6 +191,7 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   const Counters& c = store_.count;
   out.counters = {c.searches, c.scans, c.pushes, c.pops, c.blossoms, c.expansions, c.absorbed,
                   c.released, c.largest};
+  out.seconds[3] = lap();
   return true;
 }
 
@@ -296,6 +301,7 @@ bool TypedState<Int>::resolve(const TJoinProblem& problem, Control& control,
 template <typename Int>
 TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& control) {
   std::shared_ptr<TypedState<Int>> state;
+  Laps lap;
   {
     Team team(problem.threads, control);
     control.set_finishing(!problem.give_up);
@@ -303,6 +309,7 @@ TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& 
     control.set_finishing(false);
   }
   TJoinSolution out;
+  out.seconds[1] = lap();
   if (!state->solve(problem, true, control, out)) throw std::logic_error("T-join: primal and dual differ");
   out.state = std::move(state);
   return out;

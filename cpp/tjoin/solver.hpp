@@ -90,18 +90,9 @@ class TypedSolver final : public TJoinSolver {
     const size_t begin = join.size();
     opener_.open_all(pairs_);
     const Store<Int>& store = base_.store_;
-    const auto dual = [&](int32_t v) -> Int {
-      return store.v[v].height + store.region[store.v[v].top].y;
-    };
+    const auto end = [this](int32_t e, int side) { return ends_[2 * e + side]; };
     for (const Contact& pair : pairs_.matched) {
-      const auto [s, t, edge] = pair;
-      if (follow(pair, join)) continue;
-      if (store.v[s].top == store.v[t].top) {
-        paths_.append(s, t, join);
-      } else {  // no set holds both: their duals add up to the distance
-        const Int length = dual(s) + dual(t);
-        paths_.append(s, t, join, &length);
-      }
+      append_matched(store, opener_.parents(), pair, true, end, paths_, join);
       control.poll_now();  // a long path takes milliseconds
     }
     cancel_pairs(join, begin);
@@ -136,34 +127,6 @@ class TypedSolver final : public TJoinSolver {
       }
     }
     join.resize(end);
-  }
-
-  // Appends the path along which two odd vertices met, if the vertices on it still know how they
-  // were reached; false: nothing is appended. That an edge ends a shortest path from a source depends on
-  // weights alone, so that it does not matter when it was found.
-  bool follow(const Contact& pair, std::vector<int32_t>& join) {
-    if (pair.edge < 0) return false;
-    const size_t begin = join.size();
-    const auto& v = base_.store_.v;
-    const auto other = [&](int32_t edge, int32_t end) {
-      const int32_t a = ends_[2 * edge];
-      return a != end ? a : ends_[2 * edge + 1];
-    };
-    int32_t a = other(pair.edge, -1), b = other(pair.edge, a);
-    if (v[a].source != pair.from) std::swap(a, b);
-    join.push_back(pair.edge);
-    for (const auto& [last, source] : {std::pair(a, pair.from), std::pair(b, pair.to)}) {
-      int32_t x = last;
-      while (v[x].source == source && x != source && join.size() - begin <= v.size()) {
-        join.push_back(v[x].via);
-        x = other(v[x].via, x);
-      }
-      if (x != source) {
-        join.resize(begin);
-        return false;
-      }
-    }
-    return true;
   }
 
   void write_proof(TJoinSolution& out) {

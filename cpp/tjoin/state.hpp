@@ -28,7 +28,7 @@ Layout lay_out(const TJoinProblem& problem, Team& team);
 
 // Bits that hold every number the engine meets: see docs/theory/matching.md, "No overflow".
 int bits_needed(const TJoinProblem& problem);
-int bits_needed(const TJoinWeights& weights, int32_t perfect_vertices);
+int bits_needed(const TJoinWeights& weights, int32_t perfect_vertices, int threads = 1);
 // Of them: doubled weights, a factor of four to spare, and the sign.
 constexpr int kSpareBits = 4;
 // Widths of the number types, narrowest first.

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/running_sums.hpp"
+
 namespace planaris::tjoin {
 
 namespace {
@@ -19,8 +21,9 @@ void fill_together(std::span<const int32_t> edges, Adjacency& a, Team& team) {
   over(edges.size(), [&](size_t i) {
     __atomic_fetch_add(&a.offsets[size_t(edges[i]) + 1], 1, __ATOMIC_RELAXED);
   });
-  std::partial_sum(a.offsets.begin(), a.offsets.end(), a.offsets.begin());
-  std::vector<int32_t> place(a.offsets.begin(), a.offsets.end() - 1);
+  running_sums(a.offsets, team);
+  UnwrittenVector<int32_t> place(n);
+  over(n, [&](size_t u) { place[u] = a.offsets[u]; });
   over(edges.size(), [&](size_t i) {
     a.half[__atomic_fetch_add(&place[edges[i]], 1, __ATOMIC_RELAXED)] = int32_t(i);
   });

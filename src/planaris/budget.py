@@ -32,6 +32,7 @@ __all__ = [
     "control",
     "structure_control",
     "structure_team",
+    "structure_threads",
     "team",
     "use_clock",
     "use_threads",
@@ -462,6 +463,16 @@ def structure_team() -> tuple[int, ProgressCallback | None, float]:
     (2, None, inf)
     """
     return team(_structure.get())
+
+
+def structure_threads() -> int:
+    """Return the threads of quick kernels of structure, which look at no clock.
+
+    >>> with use_threads(3):
+    ...     structure_threads()
+    3
+    """
+    return structure_team()[0]
 
 
 def check_structure() -> None:

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from planaris.budget import Budget, ProgressOption, TimeLimit
+from planaris.budget import Budget, ProgressOption, TimeLimit, use_threads
 from planaris.embed import Embedding
 from planaris.errors import MethodError, ModelError
 from planaris.methods.registry import Method, Model, Question, Verb, find_method, methods
@@ -318,7 +318,17 @@ def _check_room(asked: Question) -> None:
 
 
 def answer(verb: Verb, asked: Question, name: object) -> Any:
-    """Answer a question by a method of a verb, through spins where it takes nothing else."""
+    """Answer a question by a method of a verb, through spins where it takes nothing else.
+
+    What looks at no budget uses no more threads either.
+    """
+    if asked.budget.threads is None:
+        return _answer(verb, asked, name)
+    with use_threads(asked.budget.threads):
+        return _answer(verb, asked, name)
+
+
+def _answer(verb: Verb, asked: Question, name: object) -> Any:
     method = find_method(name, verb)
     task, model = method.tasks[verb], asked.model
     if asked.device is not None and not task.devices:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from planaris import _core
-from planaris.budget import Budget, control
+from planaris.budget import Budget, control, structure_threads
 from planaris.errors import InfeasibleError
 from planaris.kernels.graph import connected_components
 from planaris.notebook import fields_html
@@ -36,6 +36,9 @@ COUNTERS = (
     "released",
     "largest_tree",
 )
+
+STEPS = ("layout", "graph", "search", "answer")
+"""Steps of a T-join: places of the vertices, arcs in that order, the search, join and proof."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,8 @@ class TJoin:
         up for integers).
     stats : dict
         What the search did.
+    seconds : dict
+        Wall time of the steps: ``"layout"``, ``"graph"``, ``"search"`` and ``"answer"``.
     """
 
     join: IntArray
@@ -128,6 +133,7 @@ class TJoin:
     exact: bool
     certificate: CutPacking = field(repr=False)
     stats: dict[str, int] = field(repr=False, default_factory=dict)
+    seconds: dict[str, float] = field(repr=False, default_factory=dict)
     state: Any = field(repr=False, default=None)
 
     __repr__ = one_line
@@ -195,11 +201,13 @@ def solve_tjoin(
     start: Any,
     budget: Budget,
     give_up: bool = False,
+    absolute: bool = False,
 ) -> TJoinSolution:
     """Return a lightest T-join, or the best one found within the budget.
 
     With ``give_up``, ``TimeoutError`` is raised where the budget leaves no time for a search;
-    otherwise what has to be done before and after it is done whatever the time.
+    otherwise what has to be done before and after it is done whatever the time. With ``absolute``
+    signs of weights do not count.
     """
     integral = weights.dtype == np.int64
     call = cast("Any", _core.minimum_tjoin_int if integral else _core.minimum_tjoin_float)
@@ -214,6 +222,7 @@ def solve_tjoin(
         *control(budget),
         budget.workers(),
         give_up,
+        absolute,
     )
     return found
 
@@ -224,7 +233,9 @@ def negative_parity(num_vertices: int, edges: IntArray, values: FloatArray) -> B
     >>> negative_parity(3, np.array([[0, 1], [1, 2]], dtype=np.int32), np.array([-1.0, -2.0]))
     array([ True, False,  True])
     """
-    parity = _core.negative_parity(num_vertices, edges, np.ascontiguousarray(values))
+    parity = _core.negative_parity(
+        num_vertices, edges, np.ascontiguousarray(values), structure_threads()
+    )
     return parity.view(np.bool_)
 
 
@@ -238,11 +249,12 @@ def minimum_tjoin(
     start: TJoin | None,
     budget: Budget,
     give_up: bool = False,
+    absolute: bool = False,
 ) -> TJoin:
     """Return a lightest T-join with its proof, or the best one found within the budget.
 
     :func:`planaris.matching.minimum_tjoin` is the same for arguments that are not checked yet.
-    ``give_up`` as for :func:`solve_tjoin`.
+    ``give_up`` and ``absolute`` as for :func:`solve_tjoin`.
     """
     state = None if start is None else start.state
     found = solve_tjoin(
@@ -255,6 +267,7 @@ def minimum_tjoin(
         start=state,
         budget=budget,
         give_up=give_up,
+        absolute=absolute,
     )
     if found.infeasible >= 0:
         raise odd_component_error(num_vertices, edges, odd, found.infeasible)
@@ -272,6 +285,7 @@ def minimum_tjoin(
         exact=found.exact,
         certificate=packing_of(found),
         stats=counted(found),
+        seconds=dict(zip(STEPS, found.seconds.tolist(), strict=True)),
         state=found.state,
     )
 
@@ -307,7 +321,22 @@ def spins_from_disagreements(
     that contradicts the edges before it, or -1.
     """
     flags = np.ascontiguousarray(differ, dtype=np.uint8)
-    return _core.spins_from_disagreements(num_vertices, edges, flags)
+    return _core.spins_from_disagreements(num_vertices, edges, flags, structure_threads())
+
+
+def log_weight(
+    edges: IntArray, couplings: FloatArray, fields: FloatArray, spins: Int8Array
+) -> Fraction:
+    """Return the sum of couplings times the spins at their ends and of fields times spins, exactly.
+
+    There are as many fields as spins, or none.
+
+    >>> edge, pair = np.array([(0, 1)], dtype=np.int32), np.array([1, -1], dtype=np.int8)
+    >>> log_weight(edge, np.array([0.5]), np.array([0.25, 1.0]), pair)
+    Fraction(-5, 4)
+    """
+    digits = _core.log_weight(edges, couplings, fields, spins, structure_threads())
+    return scaled(as_integer(digits), -1074)
 
 
 def spins_of_cuts(num_vertices: int, edges: IntArray, cuts: Array) -> tuple[Int8Array, BoolArray]:

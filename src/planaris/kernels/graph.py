@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris import _core
-from planaris.budget import Budget, control, structure_control, structure_team
+from planaris.budget import Budget, control, structure_control, structure_team, structure_threads
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
 FLAWS = ("", "crossing", "overlap", "through-vertex", "same-place")
@@ -35,7 +35,7 @@ def biconnected_components(num_vertices: int, edges: IntArray) -> tuple[int, Int
 
 def connected_components(num_vertices: int, edges: IntArray) -> IntArray:
     """Return the component of every vertex, numbered in order of their first vertex."""
-    return _core.connected_components(num_vertices, edges)
+    return _core.connected_components(num_vertices, edges, structure_threads())
 
 
 def colour_classes(num_vertices: int, edges: IntArray) -> list[LongArray]:
@@ -164,7 +164,7 @@ def trace_faces(
     edges: IntArray, rotation: IntArray, offsets: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return (face of each half-edge, half-edges face by face, offsets of the faces)."""
-    return _core.trace_faces(edges, rotation, offsets)
+    return _core.trace_faces(edges, rotation, offsets, structure_threads())
 
 
 def face_centres(

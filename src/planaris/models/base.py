@@ -329,7 +329,8 @@ def energy_tolerance(sizes: FloatArray, smallest: Callable[[], float] | None = N
     >>> energy_tolerance(np.array([1e17, 1e17, 0.5, 0.0]))
     2.5e-10
     """
-    sizes = sizes[sizes > 0]
+    positive = sizes > 0
+    sizes = sizes if positive.all() else sizes[positive]
     if not len(sizes):
         return 0.0
     scale = _median(sizes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +29,7 @@ from planaris.models.arrays import (
     qubo_terms,
 )
 from planaris.models.base import (
+    FEW_TERMS,
     ScaledModel,
     energy_tolerance,
     exact_sum,
@@ -39,6 +42,9 @@ from planaris.typing import ArrayLike, FloatArray, Int8Array, IntArray
 
 MAX_TOTAL = 4e307
 """Σ|J| + Σ|h| + |offset| stays below this, so that no energy overflows."""
+
+MANY_EDGES = 2**15
+"""Edges from which on energies of single states are added up by compiled code."""
 
 
 class IsingModel(ScaledModel):
@@ -336,8 +342,11 @@ class IsingModel(ScaledModel):
 
     def _exact_sum(self, s: Int8Array, more: Sequence[float] | FloatArray = ()) -> FloatArray:
         """Return the log weights of states plus the sum of more numbers, rounded once."""
-        agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         fields = self.fields if self.has_fields else self.fields[:0]
+        if s.ndim == 1 and len(self.couplings) >= MANY_EDGES and len(more) <= FEW_TERMS:
+            with suppress(OverflowError, ValueError):  # numbers that are not finite
+                return self._large_sum(s, fields, [self.offset, *more])
+        agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         if s.ndim == 1:
             signed: Any = [self.couplings * agree, fields * s[: len(fields)], [self.offset], more]
             return np.float64(exact_sum(np.concatenate(signed)))  # type: ignore[return-value]
@@ -346,6 +355,14 @@ class IsingModel(ScaledModel):
         signs = np.concatenate([agree, s[..., : len(fields)], ones], axis=-1, dtype=np.float64)
         numbers = np.concatenate([self.couplings, fields, constants])
         return exact_sums(numbers, lambda x: signs @ x)[()]
+
+    def _large_sum(self, s: Int8Array, fields: FloatArray, more: Sequence[float]) -> FloatArray:
+        """Return what :meth:`_exact_sum` does, of one state, by compiled code and threads."""
+        from planaris.kernels.cuts import log_weight
+
+        edges, spins = np.ascontiguousarray(self.edges), np.ascontiguousarray(s)
+        total = sum(map(Fraction, more), log_weight(edges, self.couplings, fields, spins))
+        return np.float64(float(total))  # type: ignore[return-value]
 
     def energy(self, states: ArrayLike) -> FloatArray:
         """Return minus the log weight of one state or of each row of a batch, rounded once."""
@@ -516,5 +533,7 @@ def require_ising(model: object) -> None:
 
 @once_per_model
 def _energy_tolerance(model: IsingModel) -> float:
-    fields = model.fields if model.has_fields else model.fields[:0]
-    return energy_tolerance(np.abs(np.concatenate([model.couplings, fields])))
+    sizes = np.abs(model.couplings)
+    if model.has_fields:
+        sizes = np.concatenate([sizes, np.abs(model.fields)])
+    return energy_tolerance(sizes)

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit
+from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit, use_threads
 from planaris.embed import Embedding, embed
 from planaris.errors import MethodError
 from planaris.kernels.cuts import (
@@ -108,6 +108,16 @@ def ground_state(
         msg = "planar ground states need a model without fields; join them to a bias spin first"
         raise MethodError(msg)
     budget = Budget.of(time_limit, progress=progress)
+    with use_threads(budget.workers()):
+        return _ground_state(model, embedding, start, budget)
+
+
+def _ground_state(
+    model: IsingModel,
+    embedding: Embedding | None,
+    start: PlanarCertificate | None,
+    budget: Budget,
+) -> GroundState:
     started = perf_counter()
     embedding = embed(model) if embedding is None else embedding
     embedded = perf_counter()
@@ -232,12 +242,13 @@ def least_unsatisfied(
     return minimum_tjoin(
         embedding.num_faces,
         embedding.dual_edges,
-        np.abs(couplings),
+        np.ascontiguousarray(couplings),
         np.flatnonzero(odd).astype(np.int32),
         absorbing,
         start=start,
         budget=Budget.of(time_limit),
         give_up=True,
+        absolute=True,
     )
 
 
