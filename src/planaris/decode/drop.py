@@ -112,7 +112,6 @@ def _in_the_way(model: ErrorModel, observable: int | None) -> set[int]:
 def _without(model: ErrorModel, gone: set[int]) -> ErrorModel:
     """Return the model with these mechanisms impossible."""
     mechanisms = tuple(
-        replace(m, probability=0.0) if k in gone else m
-        for k, m in enumerate(model.mechanisms)
+        replace(m, probability=0.0) if k in gone else m for k, m in enumerate(model.mechanisms)
     )
     return replace(model, mechanisms=mechanisms)
