@@ -13,7 +13,7 @@ from planaris.methods.registry import Method, Model, Question, Verb, find_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.arrays import as_count, as_rng
 from planaris.models.convert import IsingForm
-from planaris.reductions.clip_couplings import stands_for, weakened
+from planaris.reductions.clip_couplings import of_strong_model, stands_for, weakened
 from planaris.result import Answer, GroundState, LogPartition, Marginals
 from planaris.typing import Array, Rng
 
@@ -228,7 +228,7 @@ def marginals(
     if isinstance(model, IsingModel) and may_be_exact and (weaker := weakened(model)) is not None:
         found = answer("marginals", replace(asked, model=weaker), method)
         if stands_for(model, found):
-            return named(replace(found, log_partition=None), model)
+            return named(of_strong_model(model, found), model)
     found = answer("marginals", asked, method)
     return named(found, model)
 
