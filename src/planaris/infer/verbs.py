@@ -361,12 +361,13 @@ def verb_budget(
     prove: bool = False,
 ) -> Budget:
     """Return the budget of a verb, which refuses a time limit of zero."""
+    budget = Budget.of(
+        time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
+    )
     if not isinstance(time_limit, Budget) and time_limit == 0:
         msg = f"`time_limit` must be a positive number of seconds, got {time_limit!r}"
         raise MethodError(msg)
-    return Budget.of(
-        time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
-    )
+    return budget
 
 
 def check_model(model: object) -> None:
