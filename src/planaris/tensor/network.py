@@ -68,14 +68,14 @@ class Network:
         logs = (self.arrays.node_logs, self.arrays.edge_logs, [self.constant])
         return any(bool(np.isneginf(x).any()) for x in logs)
 
-    def has_many_energies(self, *, by_edges: bool) -> bool:
-        """Return whether different sizes of log weights are at least half as many as variables.
+    @property
+    def has_many_energies(self) -> bool:
+        """Whether different sizes of log weights of edges are at least half as many as variables.
 
         Where they are few, as of ±J models, configurations have equal weights: contractions that
-        lost some of them agree. ``by_edges`` leaves out the tables of variables.
+        lost some of them agree.
         """
-        nodes = np.zeros(0) if by_edges else self.arrays.node_logs
-        logs = np.concatenate([nodes, self.arrays.edge_logs])
+        logs = self.arrays.edge_logs
         sizes = np.abs(logs[np.isfinite(logs) & (logs != 0)]).astype(np.float32)
         return 2 * len(np.unique(sizes)) >= self.num_variables
 

@@ -185,21 +185,23 @@ class Run:
     def _keeps_components(self, values: list[Value]) -> bool:
         """Return whether the last contractions did not lose weights that both may have lost.
 
-        They cross a lattice in either direction and lose different ones. If energies are many, it
-        is enough that both agree; if they are few or the line is closed, one has to keep all.
+        They cross a lattice in either direction and lose different ones: it is enough that both
+        agree. In the cold, if energies are few or the line is closed, one has to keep all.
         """
         if not self.sweep.is_lattice:
             return keeps_components(values)
-        cold = self._is_beyond_digits()
-        if self.sweep.kind != "torus" and self.network.has_many_energies(by_edges=cold):
+        if not self._is_beyond(convergence.LAST_PIVOT):
             return True
-        return kept_by_one(values) and not cold
+        if self.sweep.kind != "torus" and self.network.has_many_energies:
+            return True
+        return kept_by_one(values) and not self._is_beyond(
+            self.wide_pivot or convergence.LAST_PIVOT
+        )
 
-    def _is_beyond_digits(self) -> bool:
-        """Return whether a lattice is so cold that weights may be lost without a trace."""
+    def _is_beyond(self, pivot: float) -> bool:
+        """Return whether log weights around a variable spread more than those of such pivots."""
         arrays, most = self.network.arrays, np.zeros(self.network.num_variables)
         np.add.at(most, arrays.edges, edge_ranges(arrays)[:, None])
-        pivot = self.wide_pivot or convergence.LAST_PIVOT
         return float(most.max(initial=0.0)) > -MOST_TURNS * math.log(pivot)
 
     def _lacks_digits(self, values: list[Value], off: float) -> bool:

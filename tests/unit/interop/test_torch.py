@@ -123,5 +123,5 @@ def test_function_transforms_agree_with_backward(rng):
 
 def test_couplings_that_are_no_floats_are_refused_by_their_type():
     plan = plan_of(square_lattice(2))
-    with pytest.raises(ModelError, match="got torch.int64"):
+    with pytest.raises(ModelError, match=r"got torch\.int64"):
         log_partition(torch.ones(4, dtype=torch.int64), plan)
