@@ -360,6 +360,9 @@ class PlanarDecoder:
     ) -> Iterator[Any]:
         """Yield flips and log ratios of every observable, in terms of the stated model."""
         self._require_ml("posteriors")
+        if not self._cosets:  # shots are still refused that no error explains
+            alone = self._syndromes
+            self._guarded(alone.graph, packed, erasures, alone.weigh, budget)
         for coset in self._cosets:
             weigh = partial(coset.weigh, sharp=sharp, device=self.device)
             found = self._guarded(coset.graph, packed, erasures, weigh, budget)

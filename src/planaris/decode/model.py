@@ -97,7 +97,10 @@ class ErrorModel:
         shown = "; ".join(str(self.mechanisms[k]) for k in wide[:3]) + ("; …" if wide[3:] else "")
         drop = 'drop="smallest" leaves them out and bounds what that changes'
         if method == "ml":
-            advice = f'pass the circuit with method="matching", which splits them; {drop}'
+            advice = (
+                'method="matching" takes the circuit itself, or a model that stim decomposed '
+                f"(decompose_errors=True); {drop}"
+            )
         else:
             advice = (
                 "pass the circuit, or circuit.detector_error_model(decompose_errors=True), so "

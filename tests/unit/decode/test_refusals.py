@@ -70,7 +70,7 @@ def test_mechanisms_of_three_detectors():
     with pytest.raises(NotMatchableError, match=r"error\(0.2\) D0 D1 D2 L0") as caught:
         Decoder(dem)
     assert caught.value.mechanisms == [1]
-    assert 'pass the circuit with method="matching"' in str(caught.value)
+    assert 'method="matching" takes the circuit itself' in str(caught.value)
     with pytest.raises(NotMatchableError, match="decompose_errors=True") as caught:
         Decoder(dem, method="matching")
     assert 'method="matching"' not in str(caught.value)  # it was given
@@ -255,3 +255,14 @@ def test_small_models_that_count_far_are_refused_at_once(text):
     for read in (Decoder, lambda dem: Decoder(dem, method="matching"), lambda dem: fit(dem, [[0]])):
         with pytest.raises(PlanarisError, match=r"`dem`"):
             read(dem)
+
+
+@pytest.mark.parametrize("method", ["ml", "matching"])
+def test_impossible_shots_are_refused_without_observables(method):
+    decoder = Decoder(stim.DetectorErrorModel("error(0.1) D0 D1"), method=method)
+    assert decoder.decode([[1, 1], [0, 0]]).shape == (2, 0)
+    with pytest.raises(ImpossibleShotError):
+        decoder.decode([[1, 1], [1, 0]])
+    if method == "ml":
+        with pytest.raises(ImpossibleShotError):
+            decoder.posterior([[0, 1]])
