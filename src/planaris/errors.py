@@ -65,9 +65,16 @@ class NotPlanarError(PlanarisError):
     ... except NotPlanarError as error:
     ...     print(error.kind, len(error.kuratowski_edges))
     K5 10
+
+    ``kind`` is ``"K5"`` or ``"K3,3"``. Decoders add ``instructions`` and ``mechanisms``, samplers
+    for dimod ``interactions``, which are those edges in the terms of what was given.
     """
 
     kuratowski_edges: Any
+    kind: str
+    instructions: Any
+    mechanisms: Any
+    interactions: Any
 
 
 class NotMatchableError(PlanarisError):

@@ -89,6 +89,28 @@ def test_glasses_too_cold_for_pairs_of_doubles():
         assert found.gap <= 4 * 1e-12 * model.num_spins + 1e-10
 
 
+@pytest.mark.parametrize("kind", ["torus", "square_lattice"])
+def test_cold_lattices_of_few_energies_are_right_or_refused(kind: str):
+    """Both directions lose the same of many states of equal energy: they agreed, and were wrong."""
+    told = 0
+    for seed in range(trials(40, 400)):
+        rng = np.random.default_rng(seed)
+        shape = (3, 3 + seed % 3)
+        lattice = getattr(pl.generate, kind)(*shape)
+        beta = (5.0, 10.0, 30.0, 50.0, 100.0)[seed % 5]
+        sizes = np.arange(1.0, 4.0)[: 1 + seed % 3]
+        couplings = rng.choice([*sizes, *-sizes], len(lattice.edges))
+        fields = rng.choice([0.0, 0.5, 1.0]) * rng.choice([-1.0, 1.0], lattice.num_vertices)
+        model = pl.IsingModel(lattice.edges, beta * couplings, fields=beta * fields)
+        try:
+            found = tensor.log_partition(model, threads=1)
+        except PrecisionError:
+            continue
+        told += 1
+        assert holds(model, found)
+    assert told >= trials(8, 80)
+
+
 def cold_graph(kind: str, rng: np.random.Generator) -> pl.IsingModel:
     """A glass that is no lattice, so cold that weights get lost beside each other."""
     if kind == "complete":

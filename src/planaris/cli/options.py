@@ -12,6 +12,7 @@ import typer
 
 from planaris.cli.method_names import METHOD_NAMES
 from planaris.errors import PlanarisError
+from planaris.show import many
 
 if TYPE_CHECKING:
     from planaris.methods.registry import Verb
@@ -267,6 +268,20 @@ def solve_several(
     exact = sum(bool(row["exact"]) for row in rows)
     where = "" if out == "-" else f"; {Path(out) / verb}.{table} and .jsonl"
     sys.stderr.write(f"{len(rows)} models: {exact} exact, {failed} failed{where}\n")
+    if unused := _evidence_beside(files):
+        sys.stderr.write(
+            f"the models were solved without evidence: {unused[0]} and the like were not used "
+            f"({many(len(unused), 'file')}); give one model with '--evidence'\n"
+        )
     if exact < len(rows):
         raise typer.Exit(EXIT_BOUNDED)
     return True
+
+
+def _evidence_beside(files: Sequence[str]) -> list[str]:
+    """Return the evidence files in those of ``files`` that are folders."""
+    from planaris.io.files import suffixes_of
+
+    folders = [Path(file) for file in files if Path(file).is_dir()]
+    inside = [entry for folder in folders for entry in sorted(folder.iterdir())]
+    return [str(entry) for entry in inside if suffixes_of(entry)[-1:] == [".evid"]]

@@ -12,7 +12,7 @@ import numpy as np
 
 from planaris.budget import Budget, TimeLimit
 from planaris.decode.coset import CosetModel
-from planaris.decode.drop import Dropped, drop_smallest
+from planaris.decode.drop import Dropped, drop_smallest, drop_wide
 from planaris.decode.erasures import edges_of_erasures
 from planaris.decode.graph import DecodingGraph, matching_graph
 from planaris.decode.model import ErrorModel
@@ -62,7 +62,8 @@ class PlanarDecoder:
     method : {"ml", "matching"}
         The most likely logical class, or the class of a most likely error.
     drop : {"never", "smallest"}
-        Whether mechanisms may be left out to make the decoding graph planar.
+        Whether mechanisms may be left out: for ``"ml"`` until the decoding graph is planar, for
+        ``"matching"`` those of more than two detectors.
     threads : int, optional
         Default: the processors this process may use.
     device : str, optional
@@ -102,10 +103,10 @@ class PlanarDecoder:
         self.device = None if found is None or found.type == "cpu" else str(found)
         self.stated = model
         self.dropped: Dropped | None = None
-        if drop == "smallest" and method == "ml":
-            self.dropped = drop_smallest(model)
+        if drop == "smallest":
+            self.dropped = (drop_smallest if method == "ml" else drop_wide)(model)
             model = self.dropped.model
-        model.require_matchable()
+        model.require_matchable(method)
         self.model = model
         self._silent = model.silent_detectors()
         if method == "ml":
@@ -359,6 +360,9 @@ class PlanarDecoder:
     ) -> Iterator[Any]:
         """Yield flips and log ratios of every observable, in terms of the stated model."""
         self._require_ml("posteriors")
+        if not self._cosets:  # shots are still refused that no error explains
+            alone = self._syndromes
+            self._guarded(alone.graph, packed, erasures, alone.weigh, budget)
         for coset in self._cosets:
             weigh = partial(coset.weigh, sharp=sharp, device=self.device)
             found = self._guarded(coset.graph, packed, erasures, weigh, budget)

@@ -60,14 +60,32 @@ def drop_smallest(model: ErrorModel) -> Dropped:
     >>> found.instructions, found.bound
     (('error(0.01) D0 D1',), 0.01)
     """
-    present = np.array([m.probability for m in model.mechanisms])
-    gone = {k for k, m in enumerate(model.mechanisms) if len(m.detectors) > 2 and present[k] > 0}
+    gone = set(model.wide_mechanisms())
     observables: list[int | None] = [*range(model.num_observables)] or [None]
     for observable in observables:
         while more := _in_the_way(_without(model, gone), observable):
             gone |= more
+    return _dropped(model, gone)
+
+
+def drop_wide(model: ErrorModel) -> Dropped:
+    """Leave out the mechanisms of more than two detectors, which matching cannot use.
+
+    Examples
+    --------
+    >>> from planaris.decode.model import Mechanism
+    >>> two = Mechanism(0.1, (0, 1), ()), Mechanism(0.01, (0, 1, 2), (0,))
+    >>> drop_wide(ErrorModel(two, 3, 1)).instructions
+    ('error(0.01) D0 D1 D2 L0',)
+    """
+    return _dropped(model, set(model.wide_mechanisms()))
+
+
+def _dropped(model: ErrorModel, gone: set[int]) -> Dropped:
+    """Return the model without these mechanisms, and what it lacks."""
     dropped = tuple(sorted(gone))
-    log_none = float(np.log1p(-np.minimum(present[list(dropped)], 1.0 - 1e-16)).sum())
+    present = np.array([model.mechanisms[k].probability for k in dropped])
+    log_none = float(np.log1p(-np.minimum(present, 1.0 - 1e-16)).sum())
     return Dropped(
         _without(model, gone),
         dropped,
@@ -92,9 +110,8 @@ def _in_the_way(model: ErrorModel, observable: int | None) -> set[int]:
 
 
 def _without(model: ErrorModel, gone: set[int]) -> ErrorModel:
-    """Return the model with these mechanisms impossible; wide ones lose their detectors, too."""
+    """Return the model with these mechanisms impossible."""
     mechanisms = tuple(
-        replace(m, probability=0.0, detectors=m.detectors[:2]) if k in gone else m
-        for k, m in enumerate(model.mechanisms)
+        replace(m, probability=0.0) if k in gone else m for k, m in enumerate(model.mechanisms)
     )
     return replace(model, mechanisms=mechanisms)

@@ -67,7 +67,7 @@ class DecodingGraph:
 
 def matching_graph(model: ErrorModel) -> DecodingGraph:
     """Return the graph with one boundary vertex, for matching: any number of observables."""
-    model.require_matchable()
+    model.require_matchable("matching")
     n = model.num_detectors
     keys: dict[tuple[int, int, tuple[int, ...]], list[int]] = defaultdict(list)
     free: list[list[float]] = [[] for _ in range(model.num_observables)]
@@ -77,6 +77,8 @@ def matching_graph(model: ErrorModel) -> DecodingGraph:
             alone[m.observables].append(m.probability)
             for o in m.observables:
                 free[o].append(m.probability)
+            continue
+        if len(m.detectors) > 2:  # it never happens
             continue
         keys[m.detectors[0], m.detectors[1] if len(m.detectors) == 2 else n, m.observables].append(
             k
@@ -116,7 +118,7 @@ def split_graph(model: ErrorModel, observable: int | None) -> DecodingGraph:
             u, v = m.detectors
             if flips[k] == (potential[u] != potential[v]):  # else it never happens
                 keys[u, v].append(k)
-        else:
+        elif len(m.detectors) == 1:
             u = m.detectors[0]
             keys[u, n + int(flips[k] != potential[u])].append(k)
     edges = list(keys)

@@ -84,17 +84,31 @@ class ErrorModel:
         _refuse_unnamed("observables", dem.num_observables, [m.observables for m in mechanisms])
         return cls(tuple(mechanisms), dem.num_detectors, dem.num_observables)
 
-    def require_matchable(self) -> None:
-        """Refuse mechanisms that flip more than two detectors."""
+    def wide_mechanisms(self) -> list[int]:
+        """Return the mechanisms that flip more than two detectors; impossible ones do not count."""
         wide = [k for k, m in enumerate(self.mechanisms) if len(m.detectors) > 2]
+        return [k for k in wide if self.mechanisms[k].probability > 0]
+
+    def require_matchable(self, method: str = "ml") -> None:
+        """Refuse mechanisms that flip more than two detectors; say which call takes them."""
+        wide = self.wide_mechanisms()
         if not wide:
             return
         shown = "; ".join(str(self.mechanisms[k]) for k in wide[:3]) + ("; …" if wide[3:] else "")
+        drop = 'drop="smallest" leaves them out and bounds what that changes'
+        if method == "ml":
+            advice = (
+                'method="matching" takes the circuit itself, or a model that stim decomposed '
+                f"(decompose_errors=True); {drop}"
+            )
+        else:
+            advice = (
+                "pass the circuit, or circuit.detector_error_model(decompose_errors=True), so "
+                f"that stim splits them; {drop}"
+            )
         msg = (
             f"`dem` must flip at most two detectors per mechanism, but "
-            f"{many(len(wide), 'mechanism')} flip more (see `mechanisms`): {shown}; "
-            'method="matching" takes models decomposed by stim '
-            "(circuit.detector_error_model(decompose_errors=True))"
+            f"{many(len(wide), 'mechanism')} flip more (see `mechanisms`): {shown}; {advice}"
         )
         raise NotMatchableError(
             msg, mechanisms=wide, instructions=[str(self.mechanisms[k]) for k in wide]

@@ -21,6 +21,7 @@ from planaris.experiments.runner import run_all
 from planaris.experiments.store import Store, plain, trial_key
 from planaris.infer import ground_state, log_partition, marginals
 from planaris.io import read_model
+from planaris.io.files import suffixes_of
 from planaris.io.model_files import EXTENSIONS, READERS
 from planaris.machine import processors
 from planaris.methods.registry import find_method
@@ -254,7 +255,8 @@ def table_text(rows: list[Row]) -> str:
 def model_files(given: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return files, and for every folder the model files in it, sorted.
 
-    Files in folders are taken by their extension; compressed ones count by the one before.
+    Files in folders are taken by their last extension, before that of compression: evidence,
+    queries and solutions beside the models (``a.uai.evid``) are left out.
     """
     found: list[str] = []
     for name in given:
@@ -271,7 +273,7 @@ def model_files(given: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def _is_model(path: Path) -> bool:
-    return path.is_file() and any(suffix.lower() in EXTENSIONS for suffix in path.suffixes[-2:])
+    return path.is_file() and any(suffix in EXTENSIONS for suffix in suffixes_of(path)[-1:])
 
 
 def _named(models: Any) -> Iterator[tuple[str, Any]]:

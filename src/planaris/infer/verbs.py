@@ -13,7 +13,7 @@ from planaris.methods.registry import Method, Model, Question, Verb, find_method
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.arrays import as_count, as_rng
 from planaris.models.convert import IsingForm
-from planaris.reductions.clip_couplings import stands_for, weakened
+from planaris.reductions.clip_couplings import of_strong_model, stands_for, weakened
 from planaris.result import Answer, GroundState, LogPartition, Marginals
 from planaris.typing import Array, Rng
 
@@ -228,7 +228,7 @@ def marginals(
     if isinstance(model, IsingModel) and may_be_exact and (weaker := weakened(model)) is not None:
         found = answer("marginals", replace(asked, model=weaker), method)
         if stands_for(model, found):
-            return named(replace(found, log_partition=None), model)
+            return named(of_strong_model(model, found), model)
     found = answer("marginals", asked, method)
     return named(found, model)
 
@@ -371,12 +371,13 @@ def verb_budget(
     prove: bool = False,
 ) -> Budget:
     """Return the budget of a verb, which refuses a time limit of zero."""
+    budget = Budget.of(
+        time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
+    )
     if not isinstance(time_limit, Budget) and time_limit == 0:
         msg = f"`time_limit` must be a positive number of seconds, got {time_limit!r}"
         raise MethodError(msg)
-    return Budget.of(
-        time_limit, memory_limit=memory_limit, threads=threads, progress=progress, prove=prove
-    )
+    return budget
 
 
 def check_model(model: object) -> None:

@@ -92,8 +92,8 @@ class Decoder(PlanarDecoder):
         the most likely error. It needs a planar decoding graph. ``"matching"`` predicts the class
         of a most likely error (minimum-weight perfect matching), on any graph.
     drop : {"never", "smallest"}
-        For ``"ml"``: ``"smallest"`` leaves out unlikely mechanisms until the graph is planar.
-        ``dropped`` says which, and bounds what that can change.
+        ``"smallest"`` leaves out mechanisms of more than two detectors and, for ``"ml"``, unlikely
+        ones until the graph is planar. ``dropped`` says which, and bounds what that can change.
     threads : int, optional
         Default: the processors this process may use.
     device : str, optional

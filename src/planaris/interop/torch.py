@@ -74,7 +74,7 @@ def log_partition(couplings: Tensor, plan: Any, *, precision: Precision = "doubl
     """
     torch, prepared = _import_torch(), _prepared(couplings, plan, precision)
     wanted = couplings.requires_grad and torch.is_grad_enabled()
-    value: Tensor = _function().apply(couplings, prepared, wanted, precision)
+    value: Tensor = _function().apply(couplings, prepared, wanted, precision)[0]
     return value
 
 
@@ -123,7 +123,8 @@ def _prepared(couplings: Any, plan: Any, precision: str) -> Plan:
         msg = f"`precision` must be 'double' or 'single', got {precision!r}"
         raise ModelError(msg)
     if not isinstance(couplings, torch.Tensor) or not couplings.is_floating_point():
-        msg = f"`couplings` must be a tensor of floats, got {type(couplings).__name__}"
+        kind = getattr(couplings, "dtype", type(couplings).__name__)
+        msg = f"`couplings` must be a tensor of floats, got {kind}"
         raise ModelError(msg)
     if couplings.ndim == 0 or couplings.shape[-1] != prepared.num_edges:
         count, shape = prepared.num_edges, tuple(couplings.shape)
@@ -140,9 +141,15 @@ def _function() -> Any:
     class Correlations(torch.autograd.Function):
         """Hands out the slopes, and refuses to be differentiated: never a silent zero."""
 
+        generate_vmap_rule = True
+
         @staticmethod
-        def forward(ctx: Any, couplings: Tensor, slopes: Tensor) -> Tensor:
+        def forward(couplings: Tensor, slopes: Tensor) -> Tensor:
             return slopes.clone()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
 
         @staticmethod
         def backward(ctx: Any, weight: Tensor) -> Any:
@@ -150,21 +157,35 @@ def _function() -> Any:
             raise MethodError(msg)
 
     class LogPartition(torch.autograd.Function):
-        @staticmethod
-        def forward(
-            ctx: Any, couplings: Tensor, plan: Plan, wanted: bool, precision: Precision
-        ) -> Tensor:
-            values = couplings.detach()
-            found = _evaluate(plan, values, gradient=wanted, precision=precision)
-            if found.correlations is not None:
-                ctx.save_for_backward(couplings, found.correlations.to(couplings))
-            return found.log_partition.to(couplings)
+        """Returns log Z and its slopes, which are there for the way back only."""
 
         @staticmethod
-        def backward(ctx: Any, weight: Tensor) -> Any:
+        def forward(
+            couplings: Tensor, plan: Plan, wanted: bool, precision: Precision
+        ) -> tuple[Tensor, Tensor]:
+            values = couplings.detach()
+            found = _evaluate(plan, values, gradient=wanted, precision=precision)
+            slopes = values[..., :0] if found.correlations is None else found.correlations
+            return found.log_partition.to(couplings), slopes.to(couplings)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.mark_non_differentiable(output[1])
+            ctx.save_for_backward(inputs[0], output[1])
+
+        @staticmethod
+        def backward(ctx: Any, weight: Tensor, _: Any) -> Any:
             once: Any = Correlations.apply
             slopes = once(*ctx.saved_tensors)
             return weight.unsqueeze(-1) * slopes, None, None, None
+
+        @staticmethod
+        def vmap(
+            info: Any, in_dims: Any, couplings: Tensor, plan: Plan, wanted: bool, *rest: Any
+        ) -> Any:
+            rows: Any = LogPartition.apply
+            wanted = wanted or couplings.requires_grad  # of what is in the batch
+            return rows(couplings.movedim(in_dims[0], 0), plan, wanted, *rest), (0, 0)
 
     return LogPartition
 

@@ -18,7 +18,7 @@ from planaris.learn.optimize import (
     minimise_by_subgradient,
     minimise_smooth,
 )
-from planaris.learn.parameters import Parameters
+from planaris.learn.parameters import Parameters, as_examples
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
 from planaris.models.arrays import as_array, as_number, as_rng
@@ -173,10 +173,8 @@ class PlanarCRF(Parameters):
         self._check_parameters()
         if self.device is not None:
             find_device(self.device)
+        X, y = as_examples(X, y, least=1)
         instances = self._instances(X)
-        if len(instances) != len(y) or not instances:
-            msg = f"`X` and `y` must be as many, at least one; got {len(instances)} and {len(y)}"
-            raise ModelError(msg)
         self.classes_ = _two_classes(y)
         examples = [
             self._example(k, instance, labels)
@@ -286,6 +284,7 @@ class PlanarCRF(Parameters):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the share of spins labelled right, up to a flip where there is no field."""
+        X, y = as_examples(X, y)
         right = total = 0
         for k, (instance, state) in enumerate(
             zip(self._instances(X), self.predict(X), strict=True)

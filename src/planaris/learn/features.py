@@ -99,6 +99,8 @@ def pair_features(image: FloatArray) -> FloatArray:
 def _standard_grey(image: FloatArray) -> FloatArray:
     """Return the grey image with mean zero and variance one."""
     grey: FloatArray = image if image.ndim == 2 else image.mean(axis=2)
+    if not grey.size:
+        return grey
     standard: FloatArray = (grey - grey.mean()) / (grey.std() or 1.0)
     return standard
 

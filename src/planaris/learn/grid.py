@@ -20,9 +20,9 @@ from planaris.learn.features import ImageFeatures, pair_features, pixel_features
 from planaris.learn.grid_likelihood import GridExample, maximise_likelihood
 from planaris.learn.instances import as_image
 from planaris.learn.logistic import fit_logistic
-from planaris.learn.parameters import Parameters
+from planaris.learn.parameters import Parameters, as_examples
 from planaris.models import IsingModel
-from planaris.models.arrays import as_array
+from planaris.models.arrays import as_array, as_number
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 METHODS = ("piecewise", "pseudo-likelihood", "likelihood")
@@ -162,6 +162,7 @@ class GridCRF(Parameters):
 
     def score(self, X: Sequence[ArrayLike], y: Sequence[ArrayLike]) -> float:
         """Return the share of pixels labelled right."""
+        X, y = as_examples(X, y)
         right = total = 0
         for k, (mask, wanted) in enumerate(zip(self.predict(X), y, strict=True)):
             truth = _as_spins(f"y[{k}]", wanted, (mask.shape[0], mask.shape[1])) > 0
@@ -176,12 +177,10 @@ def _learn(
     if crf.method not in METHODS:
         msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {crf.method!r}"
         raise ModelError(msg)
-    if not crf.regularization > 0:
+    if not as_number("regularization", crf.regularization) > 0:
         msg = f"`regularization` must be above zero, got {crf.regularization}"
         raise ModelError(msg)
-    if len(X) != len(y) or len(X) == 0:
-        msg = f"`X` and `y` must be as many, at least one; got {len(X)}, {len(y)}"
-        raise ModelError(msg)
+    X, y = as_examples(X, y, least=1)
     examples = []
     for k, (image, mask) in enumerate(zip(X, y, strict=True)):
         x = as_image(f"X[{k}]", image)

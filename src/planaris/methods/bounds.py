@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -69,6 +70,9 @@ def estimate_marginals(model: Model, bound: Bound, budget: Budget) -> Marginals:
     They are estimates: ``exact`` is False, and ``log_partition`` has the bound.
     """
     found = bound(model, budget)
+    if found.upper == -math.inf:
+        msg = "the model has no marginals: every state violates a hard constraint (has weight zero)"
+        raise InfeasibleError(msg)
     guess = found.pseudomarginals
     if isinstance(model, MarkovRandomField):
         if guess is None:

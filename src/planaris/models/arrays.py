@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from numbers import Real
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -67,20 +68,16 @@ def as_names(
 def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> IntArray:
     """Return edges as a new int32 array of shape (m, 2), checked; self-loops are refused."""
     array = as_array(name, edges)
+    if array.ndim == 0:  # NumPy holds sets and iterators as one object
+        msg = f"`{name}` must be a list or array of pairs, got {type(edges).__name__}"
+        raise ModelError(msg)
     if array.size == 0 and array.shape in ((0,), (0, 2)):
         return np.zeros((0, 2), dtype=np.int32)
     if array.ndim != 2 or array.shape[1] != 2:
         msg = f"`{name}` must have shape (m, 2), got {array.shape}"
         raise ModelError(msg)
     if array.dtype.kind not in "iu":
-        with np.errstate(invalid="ignore"):
-            whole = array.astype(np.int64) if array.dtype.kind == "f" else None
-        if whole is None or not np.array_equal(whole, array):
-            msg = f"`{name}` must hold integers, got dtype {array.dtype}"
-            if array.dtype.kind in "USO":
-                msg += "; `IsingModel.from_couplings` takes names"
-            raise ModelError(msg)
-        array = whole
+        array = _as_integers(name, array)
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= num_vertices:
         at = int(np.flatnonzero((array < 0).any(1) | (array >= num_vertices).any(1))[0])
@@ -99,6 +96,27 @@ def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> Int
         )
         raise ModelError(msg, edge=at)
     return np.array(array, dtype=np.int32, order="C")  # a copy: models freeze what they hold
+
+
+def _as_integers(name: str, array: Array) -> Array:
+    """Return whole floats, and Python integers among objects, as int64; refuse all else."""
+    kind, whole = array.dtype.kind, None
+    if kind == "f" or _are_integers(array):
+        with np.errstate(invalid="ignore"), contextlib.suppress(OverflowError):
+            whole = array.astype(np.int64)
+    if whole is None or not np.array_equal(whole, array):
+        msg = f"`{name}` must hold integers, got dtype {array.dtype}"
+        if kind in "USO":
+            msg += "; `IsingModel.from_couplings` takes names"
+        raise ModelError(msg)
+    return whole
+
+
+def _are_integers(array: Array) -> bool:
+    """Whether objects are integers, as in columns of a table of mixed types."""
+    return array.dtype.kind == "O" and all(
+        isinstance(x, Integral) and not isinstance(x, bool) for x in array.flat
+    )
 
 
 def as_finite(name: str, values: ArrayLike, length: int, edges: Any = None) -> FloatArray:
@@ -188,7 +206,8 @@ def implied_num_spins(
                 raise ModelError(msg)
             return len(cast(Any, known))
     flat = as_array("edges", edges)
-    if not flat.size or flat.dtype.kind not in "iuf" or not np.isfinite(flat.max()):
+    numbers = flat.dtype.kind in "iuf" or _are_integers(flat)
+    if not flat.size or not numbers or not math.isfinite(flat.max()):
         return 0
     return int(flat.max()) + 1
 
@@ -245,158 +264,6 @@ def checked_count(num_spins: Any) -> int:
         msg = f"`num_spins` must lie between 0 and {MAX_SPINS}, got {count}"
         raise ModelError(msg)
     return count
-
-
-# -- foreign forms of a model, as arrays -------------------------------------------------------
-
-
-def binary_energy(
-    node_costs: ArrayLike, edges: ArrayLike, pair_costs: ArrayLike
-) -> tuple[IntArray, FloatArray, FloatArray, float]:
-    """Return (edges, couplings, fields, offset) of the same energy (SK08 Theorem 1)."""
-    nodes = as_real("node_costs", node_costs)
-    nodes = nodes.reshape(0, 2) if nodes.shape == (0,) else nodes
-    if nodes.ndim != 2 or nodes.shape[1] != 2:
-        msg = f"`node_costs` must have shape (n, 2), got {nodes.shape}"
-        raise ModelError(msg)
-    pairs = as_edges(edges, len(nodes))
-    costs = as_real("pair_costs", pair_costs)
-    costs = costs.reshape(0, 2, 2) if costs.shape == (0,) else costs
-    if costs.shape != (len(pairs), 2, 2):
-        msg = f"`pair_costs` must have shape ({len(pairs)}, 2, 2), got {costs.shape}"
-        raise ModelError(msg)
-    for name, given in (("node_costs", nodes), ("pair_costs", costs)):
-        as_finite(name, given.ravel(), given.size)
-    both = costs[:, 0, 0] + costs[:, 1, 1]
-    split = costs[:, 0, 1] + costs[:, 1, 0]
-    tilt = costs[:, 1, 1] - costs[:, 0, 0]
-    swap = costs[:, 1, 0] - costs[:, 0, 1]
-    fields = (nodes[:, 0] - nodes[:, 1]) / 2
-    np.subtract.at(fields, pairs[:, 0], (tilt + swap) / 4)
-    np.subtract.at(fields, pairs[:, 1], (tilt - swap) / 4)
-    offset = -float(nodes.sum() / 2 + (both + split).sum() / 4)
-    return pairs, (split - both) / 4, fields, offset
-
-
-def graph_arrays(
-    graph: Any, weight: str, bias: str, pos: Any
-) -> tuple[list[tuple[int, int]], FloatArray, FloatArray, Any, list[Hashable]]:
-    """Return (edges, couplings, fields, positions, labels) of a networkx graph."""
-    if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
-        msg = f"`graph` must be a networkx graph, got {type(graph).__name__}"
-        raise ModelError(msg)
-    index = {label: k for k, label in enumerate(graph.nodes)}
-    data = list(graph.edges(data=weight, default=1.0))
-    for u, v, _ in data:
-        if u == v:
-            msg = (
-                f"`graph` must have no self-loops, got one at {u!r}: s * s = 1, so it is a "
-                "constant; graph.remove_edges_from(list(nx.selfloop_edges(graph))) drops it"
-            )
-            raise ModelError(msg, label=u)
-    couplings = _attributes(weight, [((u, v), w) for u, v, w in data])
-    fields = _attributes(bias, [(v, graph.nodes[v].get(bias, 0.0)) for v in index])
-    if not (pos is None or isinstance(pos, str | Mapping)):
-        msg = f"`pos` must be the name of an attribute or a dict, got {type(pos).__name__}"
-        raise ModelError(msg)
-    where = graph.nodes(data=pos) if isinstance(pos, str) else (pos or {})
-    spot_of = dict(where)
-    spots = [spot_of.get(label) for label in index]
-    positions = spots if spots and all(spot is not None for spot in spots) else None
-    return [(index[u], index[v]) for u, v, _ in data], couplings, fields, positions, list(index)
-
-
-def _attributes(name: str, given: list[tuple[Any, Any]]) -> FloatArray:
-    """Return the values of an attribute, all finite numbers; the first other one is named."""
-    array = np.array([value for _, value in given]) if given else np.zeros(0)
-    if array.ndim == 1 and array.dtype.kind in "iufb" and np.isfinite(array).all():
-        return array.astype(np.float64)
-    for label, value in given:
-        if not _is_finite(value):
-            msg = f"`graph` must have finite numbers as {name!r}, got {value!r} at {label!r}"
-            raise ModelError(msg, label=label)
-    return np.array([float(value) for _, value in given])
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return isinstance(value, Real) and math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def matrix_couplings(matrix: Any) -> tuple[Array, FloatArray, int]:
-    """Return (edges, couplings, number of spins) of a symmetric or upper-triangular matrix."""
-    from scipy.sparse import coo_array, issparse, tril, triu
-
-    given: Any = matrix if issparse(matrix) else np.atleast_2d(as_real("matrix", matrix))
-    coo = coo_array(given)
-    coo.data = as_finite("matrix", coo.data, coo.nnz)  # before it adds up entries given twice
-    if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
-        msg = f"`matrix` must be square, got shape {coo.shape}"
-        raise ModelError(msg)
-    diagonal = coo.diagonal()
-    if np.any(diagonal != 0):
-        at = int(np.flatnonzero(diagonal)[0])
-        msg = f"`matrix` must have an empty diagonal, got {diagonal[at]} at ({at}, {at})"
-        raise ModelError(msg)
-    upper, lower = coo_array(triu(coo, 1)), coo_array(tril(coo, -1))
-    if lower.nnz and abs(upper - lower.T).max() != 0:  # NaN is not symmetric either
-        msg = (
-            "`matrix` must be symmetric or upper triangular; pass (A + A.T) / 2 if rounding is all "
-            "that it lacks, A + A.T if its entries (u, v) and (v, u) add up to the coupling"
-        )
-        raise ModelError(msg)
-    upper.sum_duplicates()
-    edges = np.column_stack([upper.row, upper.col])
-    return edges, upper.data, coo.shape[0]
-
-
-def qubo_terms(qubo: Any) -> tuple[Array, FloatArray, int, list[Hashable] | None]:
-    """Return (pairs, entries, number of variables, labels) of a QUBO; a matrix has no labels."""
-    if isinstance(qubo, Mapping):
-        pairs, index = number_labels("qubo", qubo)
-        entries = as_finite("qubo", list(qubo.values()), len(pairs))
-        return pairs, entries, len(index), list(index)
-    from scipy.sparse import coo_array, issparse
-
-    given: Any = qubo if issparse(qubo) else np.atleast_2d(as_real("qubo", qubo))
-    coo = coo_array(given)
-    if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
-        msg = f"`qubo` must be a dictionary by pairs or a square matrix, got shape {coo.shape}"
-        raise ModelError(msg)
-    pairs = np.column_stack([coo.row, coo.col]).astype(np.int64)
-    return pairs, as_finite("qubo", coo.data, coo.nnz), coo.shape[0], None
-
-
-def image_grid(
-    fields: ArrayLike, right: ArrayLike, down: ArrayLike
-) -> tuple[FloatArray, Array, FloatArray, Array]:
-    """Return (fields, edges, couplings, positions) of a grid, row by row."""
-    h = as_real("fields", fields)
-    if h.ndim != 2:
-        msg = f"`fields` must be an image of shape (H, W), got shape {h.shape}"
-        raise ModelError(msg)
-    rows, columns = h.shape
-    pixel = np.arange(h.size, dtype=np.int32).reshape(h.shape)
-    edges = np.concatenate(
-        [
-            np.column_stack([pixel[:, :-1].ravel(), pixel[:, 1:].ravel()]),
-            np.column_stack([pixel[:-1].ravel(), pixel[1:].ravel()]),
-        ]
-    )
-    flat = []
-    for name, value, shape in (
-        ("right", right, (rows, max(columns - 1, 0))),
-        ("down", down, (max(rows - 1, 0), columns)),
-    ):
-        given = as_real(name, value)
-        if given.ndim and given.shape != shape:
-            msg = f"`{name}` must be a number or have shape {shape}, got {given.shape}"
-            raise ModelError(msg)
-        flat.append(np.broadcast_to(given, shape).ravel())
-    y, x = np.divmod(np.arange(h.size), max(columns, 1))
-    return h.ravel(), edges, np.concatenate(flat), np.column_stack([x, -y])
 
 
 def compact(edges: IntArray, num_vertices: int) -> tuple[IntArray, IntArray]:

@@ -18,15 +18,10 @@ from planaris.models.arrays import (
     as_number,
     as_positions,
     as_real,
-    binary_energy,
     checked_count,
-    graph_arrays,
-    image_grid,
     implied_num_spins,
-    matrix_couplings,
     merge_parallel_edges,
     number_labels,
-    qubo_terms,
 )
 from planaris.models.base import (
     FEW_TERMS,
@@ -35,6 +30,13 @@ from planaris.models.base import (
     exact_sum,
     exact_sums,
     once_per_model,
+)
+from planaris.models.foreign import (
+    binary_energy,
+    graph_arrays,
+    image_grid,
+    matrix_couplings,
+    qubo_terms,
 )
 from planaris.notebook import facts_html, graph_svg
 from planaris.show import many
@@ -228,11 +230,12 @@ class IsingModel(ScaledModel):
     def from_matrix(cls, matrix: Any, fields: ArrayLike | None = None) -> IsingModel:
         """Build a model from a symmetric or upper-triangular matrix of couplings.
 
-        Dense or scipy.sparse. ``J_uv`` is read from the upper triangle; a lower triangle must
-        be empty or mirror it; the diagonal must be empty.
+        Dense, scipy.sparse, or a pandas.DataFrame, whose labels are kept. ``J_uv`` is read from
+        the upper triangle; a lower triangle must be empty or mirror it; the diagonal must be
+        empty.
         """
-        edges, couplings, num_spins = matrix_couplings(matrix)
-        return cls(edges, couplings, fields, num_spins=num_spins)
+        edges, couplings, num_spins, labels = matrix_couplings(matrix)
+        return cls(edges, couplings, fields, num_spins=num_spins, labels=labels)
 
     @classmethod
     def from_qubo(
@@ -244,8 +247,8 @@ class IsingModel(ScaledModel):
     ) -> IsingModel:
         """Build a model whose energy is ``beta * (Σ Q_ij x_i x_j + offset)``, x = (1 + s) / 2.
 
-        ``Q`` is a dictionary by pairs of labels, or a square matrix, dense or ``scipy.sparse``:
-        then the energy is ``beta * (x @ Q @ x + offset)``, whatever its symmetry.
+        ``Q`` is a dictionary by pairs of labels, or a square matrix, dense, ``scipy.sparse`` or a
+        pandas.DataFrame: then the energy is ``beta * (x @ Q @ x + offset)``, whatever its symmetry.
 
         >>> model = IsingModel.from_qubo({("a", "a"): -1.0, ("a", "b"): 2.0})
         >>> model.energy([[-1, -1], [1, -1], [-1, 1], [1, 1]]).tolist()

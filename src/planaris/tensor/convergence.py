@@ -148,11 +148,15 @@ def keeps_components(values: list[Value]) -> bool:
     return max(value.found.component_error for value in values[-2:]) <= COMPONENT_ERROR
 
 
+def kept_by_one(values: list[Value]) -> bool:
+    """Return whether one of the last two contractions kept the weights of all configurations."""
+    return min(value.found.component_error for value in values[-2:]) <= COMPONENT_ERROR
+
+
 def kept_once(values: list[Value]) -> bool:
     """Return whether both contractions kept all weights, or one of two in quads did."""
-    least = min(value.found.component_error for value in values[-2:])
     in_quads = values[-1].accuracy.tolerance < PAIR_PIVOT
-    return keeps_components(values) or (in_quads and least <= COMPONENT_ERROR)
+    return keeps_components(values) or (in_quads and kept_by_one(values))
 
 
 def moved(values: list[Value]) -> float:

@@ -68,6 +68,17 @@ class Network:
         logs = (self.arrays.node_logs, self.arrays.edge_logs, [self.constant])
         return any(bool(np.isneginf(x).any()) for x in logs)
 
+    @property
+    def has_many_energies(self) -> bool:
+        """Whether different sizes of log weights of edges are at least half as many as variables.
+
+        Where they are few, as of ±J models, configurations have equal weights: contractions that
+        lost some of them agree.
+        """
+        logs = self.arrays.edge_logs
+        sizes = np.abs(logs[np.isfinite(logs) & (logs != 0)]).astype(np.float32)
+        return 2 * len(np.unique(sizes)) >= self.num_variables
+
 
 def to_network(model: Model, budget: Budget = UNLIMITED) -> Network:
     """Return the tables of a pairwise model; ``TimeoutError`` when the time is over before.

@@ -22,12 +22,14 @@ from planaris.tensor.convergence import (
     change_of,
     is_stuck,
     keeps_components,
+    kept_by_one,
     kept_once,
     moved,
 )
 from planaris.tensor.network import (
     Model,
     Network,
+    edge_ranges,
     edge_tables,
     node_tables,
     to_network,
@@ -61,6 +63,11 @@ MARGINAL_TOLERANCE = 1e-9
 
 LEAST_LEVELS = 3
 """Contractions before agreement counts: the first ones are too coarse."""
+
+MOST_TURNS = 2.0
+"""Largest sum of the ranges of log weights of the edges of a variable, in units of the logarithm of
+the smallest pivot, at which contractions of a torus that agree are believed: of colder ones one in
+some hundreds lost the same weights in both directions."""
 
 HISTORY = 0.6
 """Share of the memory for tensors of a contraction that the way back needs."""
@@ -167,7 +174,8 @@ class Run:
         for pivot in (convergence.PAIR_PIVOT, convergence.QUAD_PIVOT):
             off = change(values)
             settled = off <= self.tolerance or not self._lacks_digits(values, off)
-            if settled and self._keeps_components(values):
+            slow = self.sweep.is_lattice and self.in_pairs  # quads would take minutes
+            if settled and (slow or self._keeps_components(values)):
                 break
             self.wide_pivot = pivot
             with contextlib.suppress(TimeoutError, TimeLimitError):
@@ -177,9 +185,24 @@ class Run:
     def _keeps_components(self, values: list[Value]) -> bool:
         """Return whether the last contractions did not lose weights that both may have lost.
 
-        Both directions of a lattice lose different ones: there it is enough that they agree.
+        They cross a lattice in either direction and lose different ones: it is enough that both
+        agree. In the cold, if energies are few or the line is closed, one has to keep all.
         """
-        return self.sweep.is_lattice or keeps_components(values)
+        if not self.sweep.is_lattice:
+            return keeps_components(values)
+        if not self._is_beyond(convergence.LAST_PIVOT):
+            return True
+        if self.sweep.kind != "torus" and self.network.has_many_energies:
+            return True
+        return kept_by_one(values) and not self._is_beyond(
+            self.wide_pivot or convergence.LAST_PIVOT
+        )
+
+    def _is_beyond(self, pivot: float) -> bool:
+        """Return whether log weights around a variable spread more than those of such pivots."""
+        arrays, most = self.network.arrays, np.zeros(self.network.num_variables)
+        np.add.at(most, arrays.edges, edge_ranges(arrays)[:, None])
+        return float(most.max(initial=0.0)) > -MOST_TURNS * math.log(pivot)
 
     def _lacks_digits(self, values: list[Value], off: float) -> bool:
         """Return whether contractions are off by more than what was cut accounts for."""
@@ -217,7 +240,8 @@ class Run:
                 '`method="treewidth"` or `method="interval"`'
             )
             raise PrecisionError(msg)
-        if not (self.sweep.is_lattice or kept_once(values)):
+        kept = self._keeps_components(values)
+        if not (kept or (not self.sweep.is_lattice and kept_once(values))):
             msg = (
                 "the tensor network lost weights of configurations that may matter: the "
                 'temperature is too low; use `method="treewidth"` or `method="interval"`'

@@ -70,8 +70,33 @@ def test_mechanisms_of_three_detectors():
     with pytest.raises(NotMatchableError, match=r"error\(0.2\) D0 D1 D2 L0") as caught:
         Decoder(dem)
     assert caught.value.mechanisms == [1]
-    with pytest.raises(NotMatchableError):
+    assert 'method="matching" takes the circuit itself' in str(caught.value)
+    with pytest.raises(NotMatchableError, match="decompose_errors=True") as caught:
         Decoder(dem, method="matching")
+    assert 'method="matching"' not in str(caught.value)  # it was given
+    # What both errors advise does what it says.
+    shots = [[0, 0, 0], [1, 1, 0]]
+    for method in ("ml", "matching"):
+        decoder = Decoder(dem, method=method, drop="smallest")
+        assert decoder.dropped.instructions == ("error(0.2) D0 D1 D2 L0",)
+        assert decoder.dropped.bound == 0.2
+        assert decoder.decode(shots).tolist() == [[False], [False]]
+        with pytest.raises(ImpossibleShotError):
+            decoder.decode([[0, 0, 1]])
+
+
+def test_impossible_mechanisms_of_three_detectors_do_not_count():
+    dem = stim.DetectorErrorModel("error(0.1) D0\nerror(0) D0 D1 D2 L0\nerror(0.2) D1 L0")
+    less = Decoder(stim.DetectorErrorModel("error(0.1) D0\nerror(0.2) D1 L0"))
+    shots = [[0, 0, 0], [1, 1, 0]]
+    erased = [[True, False, False], [False, False, True]]
+    for decoder in (Decoder(dem), Decoder(dem, drop="smallest")):
+        assert decoder.llr(shots).tolist() == less.llr(np.array(shots)[:, :2]).tolist()
+        wanted = less.llr(np.array(shots)[:, :2], erasures=np.array(erased)[:, [0, 2]])
+        assert decoder.llr(shots, erasures=erased).tolist() == wanted.tolist()
+    assert Decoder(dem, method="matching").decode(shots).tolist() == [[False], [True]]
+    with pytest.raises(ModelError, match="probability is 0 or 1"):
+        Decoder(dem, method="matching").decode(shots, erasures=[[False, True, False]] * 2)
 
 
 def test_observables_that_wind_around_a_hole():
@@ -230,3 +255,14 @@ def test_small_models_that_count_far_are_refused_at_once(text):
     for read in (Decoder, lambda dem: Decoder(dem, method="matching"), lambda dem: fit(dem, [[0]])):
         with pytest.raises(PlanarisError, match=r"`dem`"):
             read(dem)
+
+
+@pytest.mark.parametrize("method", ["ml", "matching"])
+def test_impossible_shots_are_refused_without_observables(method):
+    decoder = Decoder(stim.DetectorErrorModel("error(0.1) D0 D1"), method=method)
+    assert decoder.decode([[1, 1], [0, 0]]).shape == (2, 0)
+    with pytest.raises(ImpossibleShotError):
+        decoder.decode([[1, 1], [1, 0]])
+    if method == "ml":
+        with pytest.raises(ImpossibleShotError):
+            decoder.posterior([[0, 1]])

@@ -196,6 +196,25 @@ def test_commands_take_folders(folder, tmp_path):
     assert "no model files" in planaris("mar", tmp_path / "empty", code=1)[1]
 
 
+def test_folders_of_a_competition_give_their_models_alone(tmp_path):
+    """Evidence, queries, solutions and texts lie beside the models, under names of their own."""
+    model = pl.MarkovRandomField([2], [((0,), [1.0, 3.0])])
+    for name in ("a.uai", "b.UAI", "c.uai.gz", "d.uai.LG"):
+        write_model(model, tmp_path / name)
+    for name in ("a.uai.evid", "a.uai.query", "a.uai.MAR", "a.uai.evid.gz", "a.uai.PR"):
+        (tmp_path / name).write_text("1 0 1\n")
+    (tmp_path / "README.uai.md").write_text("no model")
+    (tmp_path / "e.uai").mkdir()
+    out, err = planaris("pr", tmp_path, "--jobs", "1")
+    names = [Path(row["name"]).name for row in csv.DictReader(out.splitlines())]
+    assert names == ["a.uai", "b.UAI", "c.uai.gz", "d.uai.LG"]
+    assert "4 models: 4 exact, 0 failed" in err
+    assert "solved without evidence" in err
+    assert "(2 files); give one model with '--evidence'" in err
+    _, err = planaris("pr", tmp_path / "a.uai", tmp_path / "b.UAI", "--jobs", "1")
+    assert "evidence" not in err
+
+
 def wait_for_file(params):
     """Say which process works here, and go on once there is a file."""
     gate = Path(params["gate"])

@@ -27,7 +27,7 @@ def test_what_is_no_model_is_refused_with_the_way_to_make_one(verb, given, way):
         verb(given)
 
 
-@pytest.mark.parametrize("limit", [0, -1, float("nan"), "1"])
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), "1", np.array([1.0, 2.0])])
 def test_time_limits_are_positive_numbers(limit):
     with pytest.raises(pl.errors.MethodError, match="time_limit"):
         pl.ground_state(PAIR, time_limit=limit)

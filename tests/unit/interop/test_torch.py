@@ -96,3 +96,32 @@ def test_second_derivatives_are_refused():
 def test_what_is_refused(bad):
     with pytest.raises(ModelError, match="couplings"):
         log_partition(bad, pl.plan((2, [(0, 1)])))
+
+
+def test_function_transforms_agree_with_backward(rng):
+    plan = plan_of(square_lattice(3, 4))
+    rows = torch.tensor(rng.standard_normal((5, plan.num_edges)))
+    known = rows.clone().requires_grad_()
+    values = log_partition(known, plan)
+    values.sum().backward()
+
+    def log_z(couplings):
+        return log_partition(couplings, plan)
+
+    grad, vmap = torch.func.grad, torch.func.vmap
+    assert torch.equal(vmap(log_z)(rows), values.detach())
+    assert torch.equal(vmap(log_z, in_dims=1)(rows.T), values.detach())
+    for slopes in (
+        torch.stack([grad(log_z)(row) for row in rows]),
+        vmap(grad(log_z))(rows),
+        grad(lambda some: vmap(log_z)(some).sum())(rows),
+    ):
+        assert torch.allclose(slopes, known.grad, atol=1e-12)
+    with pytest.raises(MethodError, match="once, not twice"):
+        grad(lambda row: grad(log_z)(row).sum())(rows[0])
+
+
+def test_couplings_that_are_no_floats_are_refused_by_their_type():
+    plan = plan_of(square_lattice(2))
+    with pytest.raises(ModelError, match=r"got torch\.int64"):
+        log_partition(torch.ones(4, dtype=torch.int64), plan)

@@ -10,7 +10,7 @@ import pytest
 import planaris as pl
 from planaris.errors import ModelError, NotFittedError
 from planaris.generate import shape_mask
-from planaris.learn import GridCRF
+from planaris.learn import GridCRF, PlanarCRF
 from planaris.learn.logistic import fit_logistic
 from planaris.reference.brute_force import all_states
 
@@ -165,3 +165,21 @@ def test_predicted_masks_are_most_probable(rng):
 def test_an_unfitted_one_says_so():
     with pytest.raises(NotFittedError, match="fit"):
         GridCRF().predict([np.zeros((3, 3))])
+
+
+@pytest.mark.parametrize("kind", [GridCRF, PlanarCRF])
+def test_images_and_labels_may_be_iterators_and_must_be_as_many(kind):
+    masks = [np.arange(6)[:, None] + np.arange(5) > t for t in (3, 5)]
+    images = [mask + 0.1 * np.sin(np.arange(5)) for mask in masks]
+    crf = kind().fit(iter(images), iter(masks))
+    assert crf.score(iter(images), iter(masks)) == crf.score(images, masks)
+    for X, y in ((images, masks[:1]), (images[:1], masks)):
+        with pytest.raises(ModelError, match="must be as many"):
+            crf.score(X, y)
+        with pytest.raises(ModelError, match="must be as many"):
+            kind().fit(X, y)
+    for wrong in (None, "1", np.array([1.0, 2.0]), 0.0, np.nan):
+        with pytest.raises(ModelError, match="regularization"):
+            kind(regularization=wrong).fit(images, masks)
+    empty = kind().fit([np.ones((0, 3))], [np.ones((0, 3), int)])  # without warnings
+    assert empty.predict([np.ones((0, 3))])[0].shape == (0, 3)

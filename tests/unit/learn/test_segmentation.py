@@ -102,3 +102,14 @@ def test_seeds_are_checked_and_may_be_long(kind):
     with pytest.raises(ModelError, match="`seed` must be an integer that is not negative"):
         segment_image(image, **given, seed=-1)
     assert segment_image(image, **given, seed=2**70).mask.shape == (6, 6)
+
+
+@pytest.mark.parametrize("box", [(1, 1, 4), (1, 1, 4, 4, 5), 3, (1.5, 1, 4, 4), "1144", None])
+def test_boxes_are_four_integers(box):
+    image = np.random.default_rng(0).random((6, 7, 3))
+    if box is None:
+        found = segment_image(image, box=[1, 1, np.int64(5), 5])
+        assert found.mask.shape == (6, 7)
+        return
+    with pytest.raises(ModelError, match="`box` must"):
+        segment_image(image, box=box)

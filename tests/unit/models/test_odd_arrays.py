@@ -1,5 +1,8 @@
 """Arrays of every kind that NumPy and SciPy have: read for what they hold, or refused."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -82,3 +85,48 @@ def test_a_graph_keeps_labels_of_any_kind():
     found = pl.IsingModel.from_networkx(graph)
     assert list(found.labels) == [("a", 1), frozenset({2}), "b"]
     assert found.couplings.tolist() == [0.5, 2.0]
+
+
+def test_edges_may_be_integers_among_objects():
+    """As columns of a table of mixed types are."""
+    rows = np.array([[0, 1, 0.5], [1, 2, Fraction(-2)]], dtype=object)
+    model = pl.IsingModel(rows[:, :2], rows[:, 2])
+    assert model.edges.tolist() == [[0, 1], [1, 2]]
+    assert model.couplings.tolist() == [0.5, -2.0]
+    for wrong in ([["a", "b"]], [[0, 1.5]], [[0, None]], [[False, True]], [[0, 2**70]]):
+        with pytest.raises(ModelError):
+            pl.IsingModel(np.array(wrong, dtype=object), 1.0)
+    for lazy in ({(0, 1)}, iter([(0, 1)])):
+        with pytest.raises(ModelError, match="must be a list or array of pairs, got"):
+            pl.IsingModel(lazy, 1.0)
+
+
+def test_weights_of_a_graph_may_be_decimals():
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, {(0, 1): Decimal("0.1"), (1, 2): Fraction(1, 3)}, "weight")
+    assert pl.IsingModel.from_networkx(graph).couplings.tolist() == [0.1, 1 / 3]
+    graph.edges[0, 1]["weight"] = Decimal("NaN")
+    with pytest.raises(ModelError, match="finite numbers"):
+        pl.IsingModel.from_networkx(graph)
+
+
+class Frame:
+    """What a pandas.DataFrame shows of itself."""
+
+    def __init__(self, values, index, columns):
+        self.values, self.index, self.columns = np.array(values), index, columns
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype or self.values.dtype)
+
+
+def test_tables_keep_their_labels():
+    values = [[0.0, 1.0, 0.0], [0.0, 0.0, -2.0], [0.0, 0.0, 0.0]]
+    model = pl.IsingModel.from_matrix(Frame(values, ["a", "b", 7], ["a", "b", 7]))
+    assert model.labels == ["a", "b", 7]
+    assert pl.IsingModel.from_matrix(Frame(values, range(3), range(3))).labels == range(3)
+    qubo = pl.IsingModel.from_qubo(Frame(values, ["a", "b", 7], ["a", "b", 7]))
+    assert pl.ground_state(qubo).by_label()["b"] == 1
+    for read in (pl.IsingModel.from_matrix, pl.IsingModel.from_qubo):
+        with pytest.raises(ModelError, match="rows and columns alike"):  # another model by place
+            read(Frame(values, ["a", "b", 7], ["b", "a", 7]))

@@ -256,3 +256,16 @@ def test_labels_of_two_steps_fit_the_edges_where_renamings_are_tied(kind):
         assert found.exact
         assert agreeing[at] == agreeing.max()
         assert (found.beliefs[np.arange(grid.num_nodes), found.labels] > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["difference", "equal"])
+def test_edges_that_say_nothing_do_not_tie_their_ends(kind):
+    """An edge as noisy as a guess is none: its ends are named by their own nodes."""
+    most = 2 / 3 if kind == "difference" else 1 / 2
+    same = 0 if kind == "difference" else 1
+    frame = as_graph((4, [(0, 1), (1, 2), (2, 3)]))
+    seen = LabelObservations(frame, 3, edges=[same] * 3, nodes=[2, 2, 0, 0], kind=kind)
+    found = LabelTwoStep(p=np.array([0.1, most, 0.1])).recover(seen)
+    assert found.labels.tolist() == [2, 2, 0, 0]
+    assert found.error([2, 2, 0, 0]) == 0.0
+    assert LabelTwoStep(p=most).recover(seen).labels.tolist() == [2, 2, 0, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,13 +54,17 @@ class Boxed(NamedTuple):
         return total / len(SHIFTS)
 
 
-def box_mask(box: tuple[int, int, int, int], shape: tuple[int, ...]) -> BoolArray:
+def box_mask(box: Sequence[int], shape: tuple[int, ...]) -> BoolArray:
     """Return True inside a box (left, top, right, bottom), the last two exclusive.
 
     >>> box_mask((1, 0, 3, 2), (2, 4)).astype(int).tolist()
     [[0, 1, 1, 0], [0, 1, 1, 0]]
     """
-    left, top, right, bottom = box
+    sides = np.asarray(box)
+    if sides.shape != (4,) or sides.dtype.kind not in "iu":
+        msg = f"`box` must be four integers (left, top, right, bottom), got {box!r}"
+        raise ModelError(msg)
+    left, top, right, bottom = sides.tolist()
     rows, columns = shape[:2]
     if not (0 <= left < right <= columns and 0 <= top < bottom <= rows):
         msg = (
@@ -77,7 +82,7 @@ def box_mask(box: tuple[int, int, int, int], shape: tuple[int, ...]) -> BoolArra
 
 def cut_in_box(
     image: FloatArray,
-    box: tuple[int, int, int, int],
+    box: Sequence[int],
     *,
     seed: int = 0,
     progress: ProgressCallback | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +100,7 @@ def segment_image(
     image: ArrayLike,
     scribbles: ArrayLike | None = None,
     *,
-    box: tuple[int, int, int, int] | None = None,
+    box: Sequence[int] | None = None,
     crf: PlanarCRF | None = None,
     num_samples: int = 16,
     seed: int = 0,
@@ -183,9 +184,7 @@ def _without_strokes(image: FloatArray, num_samples: int, seed: int) -> Segmenta
     return Segmentation(mask, share, share, True, "planar", num_samples, asked=False)
 
 
-def _with_box(
-    image: FloatArray, box: tuple[int, int, int, int], seed: int, progress: Any
-) -> Segmentation:
+def _with_box(image: FloatArray, box: Sequence[int], seed: int, progress: Any) -> Segmentation:
     _check_range(image)
     found = cut_in_box(image, box, seed=seed, progress=progress)
     mask = (found.state.spins > 0).reshape(image.shape[:2])

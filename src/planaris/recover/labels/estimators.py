@@ -114,11 +114,15 @@ class LabelTwoStep(LabelEstimator):
         k = observations.num_labels
         choices = k if observations.kind == "difference" else 2
         even = 0.5 * (1 - 1 / choices)  # any noise weighs edges alike
-        mrf = label_posterior(observations, even if self.p is None else self.p, None)
+        p = as_label_noise(
+            "p", even if self.p is None else self.p, len(observations.edges), choices
+        )
+        mrf = label_posterior(observations, p, None)
         best = ground_state(mrf, time_limit=self.time_limit)
         labels = np.asarray(best.assignment, dtype=np.int64)
         votes = self._votes(observations)
-        count, component = observations.graph.components_without(observations.edges < 0)
+        silent = (observations.edges < 0) | (p >= (1 - 1 / choices) * (1 - 1e-12))
+        count, component = observations.graph.components_without(silent)
         beliefs, chosen = np.zeros((len(labels), k)), np.zeros_like(labels)
         for c in range(count):
             here = np.flatnonzero(component == c)

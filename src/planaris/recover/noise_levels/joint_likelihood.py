@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from planaris.errors import PrecisionError
 from planaris.models import IsingModel
 from planaris.recover.noise_levels.levels import LARGEST_WEIGHT, Levels
 from planaris.recover.observe import Observations
 from planaris.recover.weights import noise_of
 from planaris.result import Marginals
 from planaris.typing import FloatArray
+
+LEAST_LIMIT = 1.0
+"""Limit on weights that is not halved any more; noise of .12."""
 
 
 def climb_joint(
@@ -35,8 +39,6 @@ def climb_joint(
     start : tuple of float
         Weights of edges and nodes to climb from.
     """
-    from scipy.optimize import minimize
-
     n = observations.graph.num_nodes
     seen = observations.edges != 0, observations.nodes != 0
     splits = known[0].num_free
@@ -59,18 +61,42 @@ def climb_joint(
 
     best = np.concatenate([np.full(side.num_free, w) for side, w in zip(known, start, strict=True)])
     if len(best):
-        best = minimize(
-            negative,
-            best,
-            jac=True,
-            bounds=[(0.0, LARGEST_WEIGHT)] * len(best),
-            method="L-BFGS-B",
-            options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
-        ).x
+        best = _minimised(negative, best)
     errors = standard_errors(likelihood, best)
     edges = known[0].result(best[:splits], errors[:splits])
     nodes = known[1].result(best[splits:], errors[splits:])
     return edges, nodes, likelihood(best)[0]
+
+
+def _minimised(
+    negative: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray
+) -> np.ndarray:
+    """Return the weights of least negative likelihood.
+
+    A first step may lead to weights so large that marginals are refused: smaller ones are tried.
+    """
+    from scipy.optimize import minimize
+
+    largest = LARGEST_WEIGHT
+    while True:
+        try:
+            best: np.ndarray = minimize(
+                negative,
+                np.minimum(start, largest),
+                jac=True,
+                bounds=[(0.0, largest)] * len(start),
+                method="L-BFGS-B",
+                options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
+            ).x
+        except PrecisionError:
+            largest /= 2
+            if largest < LEAST_LIMIT:
+                raise
+            continue
+        if largest < LARGEST_WEIGHT and np.any(best >= largest):
+            msg = f"the likelihood is largest at weights above {largest:g}, which are too strong"
+            raise PrecisionError(msg)
+        return best
 
 
 def standard_errors(

@@ -35,7 +35,8 @@ def decode(
         str,
         typer.Option(
             metavar="WHAT",
-            help="'smallest': leave out unlikely mechanisms until the graph is planar.",
+            help="'smallest': leave out mechanisms of more than two detectors; for --ml also "
+            "unlikely ones until the graph is planar.",
         ),
     ] = "never",
     shot_format: ShotFormat = None,

@@ -1,0 +1,67 @@
+"""Couplings so strong that they are clipped: what the answers then state of themselves."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+import planaris as pl
+
+
+def exact_marginals(model: pl.IsingModel) -> tuple[list[float], list[float]]:
+    """Sum over all states with 60 digits; the sums of doubles in the exponents are exact."""
+    with localcontext(prec=400, Emin=-(10**17), Emax=10**17) as context:
+        states = list(itertools.product((-1, 1), repeat=model.num_spins))
+        pairs = [
+            (u, v, Decimal(j))
+            for (u, v), j in zip(model.edges.tolist(), model.couplings.tolist(), strict=True)
+        ]
+        fields = [Decimal(h) for h in model.fields.tolist()]
+        logs = [
+            sum(j * s[u] * s[v] for u, v, j in pairs)
+            + sum(h * x for h, x in zip(fields, s, strict=True))
+            for s in states
+        ]
+        most = max(logs)
+        context.prec = 60
+        weights = [(log - most).exp() if log - most > -(10**6) else Decimal(0) for log in logs]
+        total = sum(weights)
+
+        def chance(rows: list[bool]) -> float:
+            return float(sum(w for w, row in zip(weights, rows, strict=True) if row) / total)
+
+        nodes = [chance([s[v] > 0 for s in states]) for v in range(model.num_spins)]
+        edges = [chance([s[u] == s[v] for s in states]) for u, v, _ in pairs]
+    return nodes, edges
+
+
+def test_errors_count_what_clipping_changes():
+    """A fork of strong couplings and fields: clipped ones leave e^-29 where the model leaves 0."""
+    edges = [(0, 1), (1, 2), (0, 2), (1, 3)]
+    couplings = [-14.5, 2e12, -2e12, -1.8e6]
+    model = pl.IsingModel(edges, couplings, fields=[1e6, 1.8e6, 2e6 - 15.0, -1e6])
+    check(model)
+
+
+def check(model: pl.IsingModel) -> None:
+    nodes, edges = exact_marginals(model)
+    for method in ("auto", "treewidth", "brute-force"):
+        found = pl.marginals(model, method)
+        assert "log_partition" not in found.stats or found.log_partition is not None
+        off = max(np.abs(found.nodes - nodes).max(), np.abs(found.edges - edges).max())
+        if found.proved:
+            assert off <= found.error
+        assert not found.exact or off <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_errors_of_models_with_numbers_of_all_sizes(seed: int):
+    rng = np.random.default_rng(seed)
+    edges = [(u, v) for u in range(5) for v in range(u) if rng.random() < 0.7]
+    scale = 1e6 * rng.choice([1e-6, 1.0, 1.0, 1e8], (len(edges)))
+    couplings = scale * rng.choice([-1, 1], len(edges)) + rng.normal(size=len(edges)) * 10
+    fields = rng.choice([0.0, 1e6], 5) + rng.normal(size=5) * 10
+    check(pl.IsingModel(edges, couplings, fields=fields, num_spins=5))
