@@ -30,7 +30,7 @@ void each(Team& team, int64_t count, double nanoseconds, Body&& body) {
 class SortedVertices {
  public:
   SortedVertices(std::span<const double> positions, Team& team)
-      : team_(team), items_(positions.size() / 2), merged_(positions.size() / 2),
+      : items_(positions.size() / 2), merged_(positions.size() / 2),
         runs_(std::clamp<size_t>(items_.size() >> 15, 1, 64)), begin_(runs_ + 1) {
     for (size_t k = 0; k <= runs_; ++k) begin_[k] = items_.size() * k / runs_;
     team.work(runs_, [&](int worker, int k) {
@@ -89,7 +89,6 @@ class SortedVertices {
     }
   }
 
-  Team& team_;
   UnwrittenVector<PlacedVertex> items_, merged_;
   size_t runs_;
   std::vector<size_t> begin_;
