@@ -21,6 +21,7 @@ test: lint cpp-test pytest  ## everything: linters, types, layers, C++ under san
 lint: .venv/.ready
 	$(RUN)ruff check
 	$(RUN)ruff format --check
+	$(RUN)clang-format --dry-run --Werror $(filter cpp/%,$(CORE))
 	$(RUN)mypy
 	$(RUN)lint-imports --no-cache
 

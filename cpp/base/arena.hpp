@@ -1,5 +1,6 @@
-// Memory for many objects that die together, in blocks that are kept between calls: to ask the system for each of a
-// million and to return it takes longer than to fill them. One thread at a time.
+// Memory for many objects that die together, in blocks that are kept between calls: to ask the
+// system for each of a million and to return it takes longer than to fill them. One thread at a
+// time.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,8 @@ class Arena {
   template <class Number>
   Number* take(size_t count) {
     static_assert(std::is_trivial_v<Number> && sizeof(Number) <= kStep);
-    return reinterpret_cast<Number*>(take_bytes((count * sizeof(Number) + kStep - 1) / kStep * kStep));
+    return reinterpret_cast<Number*>(
+        take_bytes((count * sizeof(Number) + kStep - 1) / kStep * kStep));
   }
 
  private:

@@ -48,7 +48,7 @@ Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t columns) {
 // Getters of read-only properties: a vector of a bound struct, as an array that shares its memory
 // and keeps the struct alive; the second one in rows of two.
 template <class Struct, typename T, class Memory>
-auto array_of(std::vector<T, Memory> Struct::*member) {
+auto array_of(std::vector<T, Memory> Struct::* member) {
   return [member](nb::handle_t<Struct> self) {
     auto& values = nb::cast<Struct&>(self).*member;
     return Out1<T>(values.data(), {values.size()}, self);
@@ -56,7 +56,7 @@ auto array_of(std::vector<T, Memory> Struct::*member) {
 }
 
 template <class Struct, typename T, class Memory>
-auto pairs_of(std::vector<T, Memory> Struct::*member) {
+auto pairs_of(std::vector<T, Memory> Struct::* member) {
   return [member](nb::handle_t<Struct> self) {
     auto& values = nb::cast<Struct&>(self).*member;
     return Out2<T>(values.data(), {values.size() / 2, 2}, self);
@@ -75,9 +75,10 @@ std::span<const T> flat(const In2<T>& array) {
 
 using Progress = std::optional<nb::typed<nb::callable, void(double)>>;
 
-// A Control that raises KeyboardInterrupt, or what `progress` raised, out of the kernel; TimeoutError
-// counts as a deadline. Optional attributes of `progress`: `stride` and `interval`, how often it is
-// called; `extend`, called when what remains is to be finished. Build it while holding the GIL.
+// A Control that raises KeyboardInterrupt, or what `progress` raised, out of the kernel;
+// TimeoutError counts as a deadline. Optional attributes of `progress`: `stride` and `interval`,
+// how often it is called; `extend`, called when what remains is to be finished. Build it while
+// holding the GIL.
 inline Control make_control(const Progress& progress,
                             double seconds = std::numeric_limits<double>::infinity(),
                             int threads = 1) {

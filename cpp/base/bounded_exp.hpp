@@ -33,12 +33,12 @@ inline double bounded_exp(double x) {
 // The same, |x| <= 700, with a relative error of at most kCloseExpError.
 //
 // r = x - k ln 2 is kept as two doubles: k kHigh is exact, so are both sums, and k kLow is off by
-// less than 2^-22 u. exp(r) = 1 + r + t + …, t = r²/2 · q, q = 1 + r/3 (1 + r/4 (…)) up to degree 15,
-// which leaves out less than 2^-67. With |r| < .347, q is off by less than 1.6 u and at least .88, so
-// t < .07 is off by less than 3.9 u · .07 < .28 u. The low part of r adds low (1 + r), less than
-// .03 u of it left out; t + low and the low part of 1 + r are added with two roundings of less than
-// .08 u each. Together that is less than .5 u, .71 u of a result that is at least .7, and the last
-// sum is rounded once: 1.71 u.
+// less than 2^-22 u. exp(r) = 1 + r + t + …, t = r²/2 · q, q = 1 + r/3 (1 + r/4 (…)) up to degree
+// 15, which leaves out less than 2^-67. With |r| < .347, q is off by less than 1.6 u and at least
+// .88, so t < .07 is off by less than 3.9 u · .07 < .28 u. The low part of r adds low (1 + r), less
+// than .03 u of it left out; t + low and the low part of 1 + r are added with two roundings of less
+// than .08 u each. Together that is less than .5 u, .71 u of a result that is at least .7, and the
+// last sum is rounded once: 1.71 u.
 constexpr double kCloseExpError = 2 * 0x1p-53;
 
 PLANARIS_INLINE double close_exp(double x) {

@@ -41,8 +41,8 @@ class Control {
   using Signals = std::function<bool()>;
 
   Control() = default;
-  explicit Control(Callback callback,
-                   double seconds = std::numeric_limits<double>::infinity(), Pace pace = {})
+  explicit Control(Callback callback, double seconds = std::numeric_limits<double>::infinity(),
+                   Pace pace = {})
       : callback_(std::move(callback)), pace_(pace) {
     if (seconds < 1e9) {
       deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -85,7 +85,8 @@ class Control {
   // reserved may be spent, and kGrace from now in any case.
   void extend() {
     if (extend_) extend_();
-    deadline_ = limit_ == Clock::time_point::max() ? limit_ : std::max(limit_, Clock::now() + kGrace);
+    deadline_ =
+        limit_ == Clock::time_point::max() ? limit_ : std::max(limit_, Clock::now() + kGrace);
   }
   // Called by extend(), for callbacks that keep the time themselves.
   void set_extend(std::function<void()> extend) { extend_ = std::move(extend); }

@@ -1,5 +1,5 @@
-// Threads that wait to help a Team, kept from one team to the next: to start sixteen takes longer than
-// to evaluate a batch of small models.
+// Threads that wait to help a Team, kept from one team to the next: to start sixteen takes longer
+// than to evaluate a batch of small models.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace planaris {
 
-// Looks for a while whether something is done. To wake a thread takes tens of microseconds, about as long as
-// the next piece of work is away.
+// Looks for a while whether something is done. To wake a thread takes tens of microseconds, about
+// as long as the next piece of work is away.
 template <class Done>
 bool spin_until(Done done) {
   constexpr int kSpins = 1000;
@@ -23,7 +23,8 @@ bool spin_until(Done done) {
 
 class Helper {
  public:
-  // An idle helper, or a new one, for `work`. Throws std::system_error where no thread can be started.
+  // An idle helper, or a new one, for `work`. Throws std::system_error where no thread can be
+  // started.
   static Helper& take(std::function<void()> work);
 
   // Has it call `work` once. It may be asleep: somebody has to wake it after that.

@@ -28,7 +28,8 @@ struct KeptBlocks {
   size_t bytes = 0;
 };
 
-// Outlives everything. Its lock is only tried: a child process may have been forked while it was held.
+// Outlives everything. Its lock is only tried: a child process may have been forked while it was
+// held.
 KeptBlocks& kept_blocks() {
   static KeptBlocks* const kept = new KeptBlocks;
   return *kept;

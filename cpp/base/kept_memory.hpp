@@ -11,8 +11,8 @@ struct LargeBlock {
   size_t size = 0;
 };
 
-// A block of at least so many bytes, aligned as allocate_large aligns it: a kept one of up to twice the
-// size, or a new one. What is in it is unknown.
+// A block of at least so many bytes, aligned as allocate_large aligns it: a kept one of up to twice
+// the size, or a new one. What is in it is unknown.
 LargeBlock take_block(size_t bytes);
 
 // Keeps a block for the next call; those that were kept longest are freed where that is too much.

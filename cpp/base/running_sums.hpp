@@ -20,7 +20,8 @@ inline void running_sums(std::span<int32_t> values, Team& team) {
   std::vector<int32_t> before(size_t(parts) + 1, 0);
   const auto count = static_cast<int64_t>(values.size());
   team.split(count, parts, [&](int64_t low, int64_t high, int part) {
-    before[size_t(part) + 1] = std::accumulate(values.begin() + low, values.begin() + high, int32_t{0});
+    before[size_t(part) + 1] =
+        std::accumulate(values.begin() + low, values.begin() + high, int32_t{0});
   });
   std::partial_sum(before.begin(), before.end(), before.begin());
   team.split(count, parts, [&](int64_t low, int64_t high, int part) {

@@ -24,15 +24,15 @@
 #ifdef __clang__  // it has no such preference, and ignores attributes that it does not know whole
 #define PLANARIS_AVX512 __attribute__((target("avx512f,avx512dq,avx2,fma")))
 #else
-#define PLANARIS_AVX512 \
-  __attribute__((target("avx512f,avx512dq,avx2,fma,prefer-vector-width=512")))
+#define PLANARIS_AVX512 __attribute__((target("avx512f,avx512dq,avx2,fma,prefer-vector-width=512")))
 #endif
 #endif
 
 // Sanitizers are not set up yet when clones are chosen.
 #if defined(PLANARIS_X86) && !defined(__clang__) && defined(__linux__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define PLANARIS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define PLANARIS_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define PLANARIS_CLONES
 #endif
@@ -41,8 +41,7 @@
 #define PLANARIS_NOINLINE __attribute__((noinline))
 
 #ifdef PLANARIS_X86
-#define PLANARIS_CHOOSE(name) \
-  ::planaris::choose_kernel(&plain::name, &avx2::name, &avx512::name)
+#define PLANARIS_CHOOSE(name) ::planaris::choose_kernel(&plain::name, &avx2::name, &avx512::name)
 #else
 #define PLANARIS_CHOOSE(name) (&plain::name)
 #endif
@@ -145,7 +144,8 @@ PLANARIS_AVX512 auto run_avx512(KernelArgument<Arguments>... arguments) {
 template <class Kernel, class... Arguments>
 PLANARIS_INLINE auto run_widest(Arguments&... arguments) {
 #ifdef PLANARIS_X86
-  if (kInstructions == InstructionSet::kAvx512) return run_avx512<Kernel, Arguments...>(arguments...);
+  if (kInstructions == InstructionSet::kAvx512)
+    return run_avx512<Kernel, Arguments...>(arguments...);
   if (kInstructions == InstructionSet::kAvx2) return run_avx2<Kernel, Arguments...>(arguments...);
 #endif
   return run_plain<Kernel, Arguments...>(arguments...);

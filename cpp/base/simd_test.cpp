@@ -1,10 +1,9 @@
-#include "base/intrinsics.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
+#include "base/intrinsics.hpp"
 #include "third_party/doctest/doctest.h"
 
 using namespace planaris;
@@ -86,12 +85,14 @@ TEST_CASE("kernels of every width give the same bits") {
     out.assign(out.size(), 0.0);
   };
   using Vector = std::vector<double>;
-  check_width(run_plain<LargerProducts, Vector, const double*, const double, double*>(a, odd, x, to), 2);
+  check_width(
+      run_plain<LargerProducts, Vector, const double*, const double, double*>(a, odd, x, to), 2);
   const InstructionSet best = plain_kernels() ? InstructionSet::kPlain : processor_instructions();
   check_width(run_widest<LargerProducts>(a, odd, x, to), 2 << static_cast<int>(best));
 #ifdef PLANARIS_X86
   if (processor_instructions() >= InstructionSet::kAvx2) {
-    check_width(run_avx2<LargerProducts, Vector, const double*, const double, double*>(a, odd, x, to), 4);
+    check_width(
+        run_avx2<LargerProducts, Vector, const double*, const double, double*>(a, odd, x, to), 4);
   }
 #endif
 }

@@ -9,7 +9,8 @@ namespace planaris {
 
 namespace {
 
-constexpr size_t kKeptBytes = size_t{1} << 21;  // slabs of a large page and more are kept between calls
+constexpr size_t kKeptBytes = size_t{1}
+                              << 21;  // slabs of a large page and more are kept between calls
 
 LargeBlock take_slab(size_t bytes) {
   if (bytes >= kKeptBytes) return take_block(bytes);
@@ -24,7 +25,8 @@ void return_slab(LargeBlock block) {
   }
 }
 
-// Of an object and of what is in front of it, rounded up to one of eight sizes between powers of two.
+// Of an object and of what is in front of it, rounded up to one of eight sizes between powers of
+// two.
 size_t chunk_bytes_of(size_t bytes) {
   const size_t least = std::max(bytes, size_t{1}) + Slabs::kAlignment;
   const size_t step = std::max(std::bit_floor(least) / 8, Slabs::kAlignment);
@@ -43,7 +45,8 @@ Slabs::~Slabs() {
 Slabs::Slab& Slabs::slab_with_room(size_t chunk_bytes) {
   Size& size = sizes_[chunk_bytes];
   if (!size.with_room.empty()) return size.with_room.front();
-  const size_t count = std::max(std::clamp(size.bytes / 4, kLeastBytes, kMostBytes) / chunk_bytes, size_t{1});
+  const size_t count =
+      std::max(std::clamp(size.bytes / 4, kLeastBytes, kMostBytes) / chunk_bytes, size_t{1});
   size.with_room.push_front({{}, &size, chunk_bytes, count});
   Slab& slab = size.with_room.front();
   slab.self = size.with_room.begin();

@@ -11,8 +11,9 @@
 
 namespace planaris {
 
-// Objects of one size, up to an eighth, share slabs, each a quarter of those before it. Slabs without
-// objects are freed, others when this dies, with what was not returned. Threads may share it.
+// Objects of one size, up to an eighth, share slabs, each a quarter of those before it. Slabs
+// without objects are freed, others when this dies, with what was not returned. Threads may share
+// it.
 class Slabs {
  public:
   static constexpr size_t kAlignment = 16;

@@ -25,7 +25,8 @@ void Team::join_in(int worker) {
   if (--pending_ == 0) pending_.notify_all();
 }
 
-// Every thread wakes two others: the caller alone would take longer for fifteen than a small batch does.
+// Every thread wakes two others: the caller alone would take longer for fifteen than a small batch
+// does.
 void Team::wake_two(int worker) {
   const int end = std::min(2 * worker + 2, static_cast<int>(others_.size()));
   for (int k = 2 * worker; k < end; ++k) others_[k]->wake();

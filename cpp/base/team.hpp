@@ -40,8 +40,8 @@ class Team {
     work(std::vector<std::vector<int32_t>>(count), std::vector<int32_t>(count, 0), run);
   }
 
-  // Inside a task of `worker`: runs body(worker, 0 … count - 1) with the help of idle threads, and with their
-  // numbers; throws when the work has to stop.
+  // Inside a task of `worker`: runs body(worker, 0 … count - 1) with the help of idle threads, and
+  // with their numbers; throws when the work has to stop.
   void parallel_for(int worker, int count, const Run& body);
   void parallel_for(int count, const std::function<void(int)>& body) {
     parallel_for(0, count, [&body](int, int k) { body(k); });

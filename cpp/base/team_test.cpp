@@ -134,8 +134,8 @@ TEST_CASE("parts of loops do not depend on threads") {
 TEST_CASE("loops stop between their parts") {
   for (const int threads : {1, 3}) {
     int looks = 0;
-    Control control([&](double) { return ++looks < 5; },
-                    std::numeric_limits<double>::infinity(), {1, 0.0});
+    Control control([&](double) { return ++looks < 5; }, std::numeric_limits<double>::infinity(),
+                    {1, 0.0});
     Team team(threads, control);
     std::atomic<int> parts = 0;
     const auto body = [&](int64_t, int64_t, int) { ++parts; };

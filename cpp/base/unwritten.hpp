@@ -1,4 +1,5 @@
-// Arrays whose new elements are as the memory is, so that the threads that will use them write them first.
+// Arrays whose new elements are as the memory is, so that the threads that will use them write them
+// first.
 #pragma once
 
 #include <memory>

@@ -44,7 +44,8 @@ TEST_CASE("integers of two limbs agree with the compiler's own") {
     CHECK(as_double(x - y) == as_double(p - q));
     CHECK((x < y) == (p < q));
     CHECK((x == y) == (p == q));
-    CHECK(as_double(halved(x - Two(int64_t(c & 1)))) == as_double(halved(p - Int128(int64_t(c & 1)))));
+    CHECK(as_double(halved(x - Two(int64_t(c & 1)))) ==
+          as_double(halved(p - Int128(int64_t(c & 1)))));
     std::vector<int64_t> digits, wanted;
     append_digits(x, 4, digits);
     append_digits(p, 4, wanted);

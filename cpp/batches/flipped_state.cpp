@@ -14,9 +14,11 @@ constexpr uint8_t kAlone = 1, kPaired = 2;
 
 class Flips {
  public:
-  Flips(const RotationView& graph, std::span<const double> couplings, int threads, Control& control, int32_t part)
-      : graph_(graph), couplings_(couplings), edges_(static_cast<int32_t>(couplings.size())), control_(control),
-        team_(threads, control), parts_(std::max(1, graph.num_vertices() / part)), changed_(parts_),
+  Flips(const RotationView& graph, std::span<const double> couplings, int threads, Control& control,
+        int32_t part)
+      : graph_(graph), couplings_(couplings), edges_(static_cast<int32_t>(couplings.size())),
+        control_(control), team_(threads, control),
+        parts_(std::max(1, graph.num_vertices() / part)), changed_(parts_),
         spins_(graph.num_vertices(), 1), field_(spins_.size()), inner_(spins_.size()),
         open_(spins_.size(), kAlone | kPaired) {
     share([this](int32_t begin, int32_t end, int) {
@@ -49,9 +51,10 @@ class Flips {
  private:
   template <class Body>
   void share(Body&& body) {
-    team_.split(static_cast<int64_t>(spins_.size()), parts_, [&](int64_t begin, int64_t end, int k) {
-      body(static_cast<int32_t>(begin), static_cast<int32_t>(end), k);
-    });
+    team_.split(static_cast<int64_t>(spins_.size()), parts_,
+                [&](int64_t begin, int64_t end, int k) {
+                  body(static_cast<int32_t>(begin), static_cast<int32_t>(end), k);
+                });
   }
 
   // Spins inside of parts, then those between them; whether any was flipped.
@@ -86,7 +89,8 @@ class Flips {
     bool any = false;
     for (int32_t at = graph_.offsets[u]; at < graph_.offsets[u + 1]; ++at) {
       const int32_t h = graph_.rotation[at], e = h >> 1, v = graph_.head(h);
-      const bool later = v > u && (open_[v] & kPaired);  // this pair is looked at when it is v's turn
+      const bool later =
+          v > u && (open_[v] & kPaired);  // this pair is looked at when it is v's turn
       if (e >= edges_ || u == v || later) continue;
       if (inner && !inner_[v]) {
         open_[v] |= kPaired;  // its turn comes after all inner ones
@@ -122,14 +126,15 @@ class Flips {
   std::vector<int8_t> spins_;
   std::vector<double> field_;  // Σ J s of the neighbours
   std::vector<uint8_t> inner_;
-  std::vector<uint8_t> open_;  // what has to be looked at (again): a spin alone, and with its neighbours
+  std::vector<uint8_t>
+      open_;  // what has to be looked at (again): a spin alone, and with its neighbours
   std::vector<int32_t> border_;  // spins with neighbours in other parts
 };
 
 }  // namespace
 
-std::vector<int8_t> flipped_state(const RotationView& graph, std::span<const double> couplings, int threads,
-                                  Control& control, int32_t part) {
+std::vector<int8_t> flipped_state(const RotationView& graph, std::span<const double> couplings,
+                                  int threads, Control& control, int32_t part) {
   return Flips(graph, couplings, threads, control, part).run();
 }
 

@@ -31,8 +31,8 @@ TJoinSolver& GroundStateFinder::solver_for(const TJoinWeights& weights) {
   for (const auto& solver : solvers_) {
     if (solver->set_weights(weights)) return *solver;
   }
-  solvers_.push_back(prepare_tjoins(
-      {plane_.num_faces, plane_.dual_edges, &weights, {}, plane_.absorbing}));
+  solvers_.push_back(
+      prepare_tjoins({plane_.num_faces, plane_.dual_edges, &weights, {}, plane_.absorbing}));
   return *solvers_.back();
 }
 
@@ -87,8 +87,8 @@ void GroundStateFinder::find_exactly(std::span<const double> couplings, GaugeSta
   find(dyadic_weights(sizes_), false, found);
 }
 
-void GroundStateFinder::find_proved(std::span<const double> couplings, GaugeState& found, int threads,
-                                    Control& control) {
+void GroundStateFinder::find_proved(std::span<const double> couplings, GaugeState& found,
+                                    int threads, Control& control) {
   list_odd(couplings);
   const TJoinWeights weights = dyadic_weights(sizes_);
   TJoinProblem problem{plane_.num_faces, plane_.dual_edges, &weights, odd_, plane_.absorbing};

@@ -16,8 +16,8 @@ struct GaugeState {
   std::vector<int8_t> spins;
 };
 
-// Keeps what does not depend on the couplings. What is found does not depend on earlier calls; threads
-// need one each.
+// Keeps what does not depend on the couplings. What is found does not depend on earlier calls;
+// threads need one each.
 class GroundStateFinder {
  public:
   explicit GroundStateFinder(const PlaneGraph& plane);
@@ -29,8 +29,8 @@ class GroundStateFinder {
   // The same with its proof; throws DeadlinePassed where that takes too long.
   void find_proved(std::span<const double> couplings, GaugeState& found, int threads,
                    Control& control);
-  // A state whose energy is the least but for rounding, some 1e-13 of the largest coupling per edge,
-  // with a packing as good as that: enough for a gauge, and faster.
+  // A state whose energy is the least but for rounding, some 1e-13 of the largest coupling per
+  // edge, with a packing as good as that: enough for a gauge, and faster.
   void find_gauge(std::span<const double> couplings, GaugeState& found);
 
  private:

@@ -19,8 +19,8 @@ std::vector<double> moat_values(const TJoinSolution& s) {
   const int32_t digits = std::max(s.num_digits, 1);
   for (size_t k = 0; k < values.size(); ++k) {
     for (int32_t c = digits; c-- > 0;) {
-      values[k] += std::ldexp(static_cast<double>(s.values[k * digits + c]),
-                              s.exponent - 1 + 32 * c);
+      values[k] +=
+          std::ldexp(static_cast<double>(s.values[k * digits + c]), s.exponent - 1 + 32 * c);
     }
   }
   return values;
@@ -77,9 +77,9 @@ std::vector<double> gauged_couplings(const PlaneGraph& plane, const GaugeState& 
   return gauged;
 }
 
-// Cuts values of sets and slacks off. What an edge loses for the sets that it leaves is summed up exactly, nearly:
-// so no weight of a state that leaves each of them once changes, whatever the size of couplings and
-// however the values were rounded.
+// Cuts values of sets and slacks off. What an edge loses for the sets that it leaves is summed up
+// exactly, nearly: so no weight of a state that leaves each of them once changes, whatever the size
+// of couplings and however the values were rounded.
 class Capping {
  public:
   Capping(const MoatPlaces& places, const Moats& moats, std::vector<double>& values, double cap)
@@ -96,7 +96,8 @@ class Capping {
 
   struct Coupling {
     double capped;
-    double slope;  // what it loses besides if values and slacks that were cut off are lower by one and two
+    double slope;  // what it loses besides if values and slacks that were cut off are lower by one
+                   // and two
   };
 
   Coupling apply(size_t edge, double gauged) const {
@@ -123,11 +124,12 @@ class Capping {
   std::vector<double> value_, excess_;
 };
 
-// By how much caps may be lowered without another scaling, a power of two: of n capped sets around one another,
-// entries grow by exp(8 n step) at most, and exponents leave them room for 2^350.
+// By how much caps may be lowered without another scaling, a power of two: of n capped sets around
+// one another, entries grow by exp(8 n step) at most, and exponents leave them room for 2^350.
 double cap_step(double deepest, double cap) {
   constexpr double kRoom = 190.0, kLargest = 2.0;
-  return std::exp2(std::floor(std::log2(std::min(kRoom / 8 * cap / std::max(deepest, cap), kLargest))));
+  return std::exp2(
+      std::floor(std::log2(std::min(kRoom / 8 * cap / std::max(deepest, cap), kLargest))));
 }
 
 }  // namespace
@@ -167,8 +169,8 @@ void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const Moa
   const TJoinSolution& s = gauge.tjoin;
   const std::vector<double> values = moat_values(s);
   const PieceMoats sets(pieces, s);
-  moat_waits(places, {sets.order, sets.start, sets.stop, s.parent, values}, plane.signs.size(), s.join, slack,
-             waits);
+  moat_waits(places, {sets.order, sets.start, sets.stop, s.parent, values}, plane.signs.size(),
+             s.join, slack, waits);
 }
 
 CappedOrder capped_order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,

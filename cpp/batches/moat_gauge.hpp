@@ -34,11 +34,13 @@ GaugedOrder order_by_gauge(const PlaneGraph& plane, const FacePieces& pieces,
 void waits_by_gauge(const PlaneGraph& plane, const FacePieces& pieces, const MoatPlaces& places,
                     const GaugeState& gauge, double slack, MoatWaits& waits);
 
-// The same for the model with values up to `cap` and slacks up to twice that: no state loses weight relative to the
-// ground state, and only those that weigh exp(-4 cap) of it or less gain. These gain exp(4 step) more, at least, in the
-// model whose capped values are lower by `step`, and capped slacks by twice that: so Z of that model bounds what caps add.
+// The same for the model with values up to `cap` and slacks up to twice that: no state loses weight
+// relative to the ground state, and only those that weigh exp(-4 cap) of it or less gain. These
+// gain exp(4 step) more, at least, in the model whose capped values are lower by `step`, and capped
+// slacks by twice that: so Z of that model bounds what caps add.
 struct CappedOrder {
-  std::vector<double> gauged, capped, lowered;  // of the model itself, of the capped one, and of the one with lower caps
+  std::vector<double> gauged, capped,
+      lowered;  // of the model itself, of the capped one, and of the one with lower caps
   ClusteredOrder clustered;
   double step = 0.0;  // 0: nothing is capped
 };

@@ -22,18 +22,20 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-52;
 static_assert(kLimits.draws <= kMostDraws);
-static_assert(2 * std::max(kLimits.first_draws, kLimits.draws - kLimits.first_draws) <= kMostDraws);  // in doubles
-constexpr double kCalm = 1.0;  // deviation, in units of one rounding per pivot, seen once
-constexpr double kMostByFlips = 7e4;    // edges times c⁵: see Batch::needs_ground_state
+static_assert(2 * std::max(kLimits.first_draws, kLimits.draws - kLimits.first_draws) <=
+              kMostDraws);            // in doubles
+constexpr double kCalm = 1.0;         // deviation, in units of one rounding per pivot, seen once
+constexpr double kMostByFlips = 7e4;  // edges times c⁵: see Batch::needs_ground_state
 constexpr double kMostInOrder = 64.0, kMeanInOrder = 16.0;  // see Batch::has_range
-constexpr double kCold = 1.4e5, kTooCold = 1.1e6;  // edges times c²: see Batch::is_cold
+constexpr double kCold = 1.4e5, kTooCold = 1.1e6;           // edges times c²: see Batch::is_cold
 constexpr double kMoatSlack = 1.0, kLaneSlack = 2.0;
 constexpr double kLargestLogarithm = 640.0;  // of entries divided by a pivot, in order
 constexpr double kClusteredCap = 12.0;       // of values, where entries have exponents
 constexpr double kFelt = 16.0;               // roundings per pivot; what caps add must be below
 constexpr double kMostAdded = 1e-11;         // by caps, to marginals
-constexpr double kLowerForMarginals = 2.0;   // by how much a cap is lowered to see what it adds to them
-constexpr double kLargestCapped = 5e17;      // couplings from here on say nothing of weights
+constexpr double kLowerForMarginals =
+    2.0;                                 // by how much a cap is lowered to see what it adds to them
+constexpr double kLargestCapped = 5e17;  // couplings from here on say nothing of weights
 constexpr double kOrderedLoss = 1e-6;
 constexpr int64_t kMeasured = 1 << 14;  // couplings that are looked at in one task
 
@@ -110,7 +112,8 @@ class Batch {
       team_.check(worker, double(task) / double(rows.size()));
       finder(worker).find_gauge(row(rows[task]), gauges_[rows[task]]);
     });
-    const double most = options_.marginals ? kLimits.most_unsatisfied : kLimits.most_unsatisfied_in_doubles;
+    const double most =
+        options_.marginals ? kLimits.most_unsatisfied : kLimits.most_unsatisfied_in_doubles;
     std::erase_if(rows, [&](int64_t k) { return is_tied(k) || has_large_entries(k, most); });
     if (options_.marginals) {
       run_lanes(rows, Route::ground);
@@ -141,24 +144,27 @@ class Batch {
   // Whether single precision has the range to tell what rounding does in the order of the packing.
   bool has_range(int64_t k) const { return largest(k) <= kMostInOrder && mean(k) <= kMeanInOrder; }
 
-  // Whether log Z relative to a state by flips will hardly be calm: measured on square lattices of 11² to 100²,
-  // Gaussian and ±J, where half of the rows are at 2e4 to 6e4 edges times c⁵, c the mean size of a coupling.
+  // Whether log Z relative to a state by flips will hardly be calm: measured on square lattices of
+  // 11² to 100², Gaussian and ±J, where half of the rows are at 2e4 to 6e4 edges times c⁵, c the
+  // mean size of a coupling.
   bool needs_ground_state(int64_t k) const {
     return !options_.marginals && std::pow(mean(k), 5) * static_cast<double>(m_) > kMostByFlips;
   }
 
-  // Whether the order of the tree will hardly do, and that of the packing is at hand: measured on square
-  // lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling. Without the range of lanes
-  // that order takes longer, so more is tried: of models at eight times as much a tenth come out.
+  // Whether the order of the tree will hardly do, and that of the packing is at hand: measured on
+  // square lattices, where about 5e-6 c² of the edges spoil it, c the mean size of a coupling.
+  // Without the range of lanes that order takes longer, so more is tried: of models at eight times
+  // as much a tenth come out.
   bool is_cold(int64_t k) const {
     return mean(k) * mean(k) * static_cast<double>(m_) > (has_range(k) ? kCold : kTooCold);
   }
 
   bool is_tied(int64_t k) const { return sizes_[k].is_tied(); }
 
-  // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so large that
-  // they may raise what single precision has lost: products below 1e-38 (`most`: BatchLimits::most_unsatisfied).
-  // A deviation does not show that. Doubles lose products below 1e-308.
+  // Whether weights above one, those of the edges that a ground state leaves unsatisfied, are so
+  // large that they may raise what single precision has lost: products below 1e-38 (`most`:
+  // BatchLimits::most_unsatisfied). A deviation does not show that. Doubles lose products below
+  // 1e-308.
   bool has_large_entries(int64_t k, double most) const {
     const std::span<const double> couplings = row(k);
     const auto& unsatisfied = gauges_[k].tjoin.join;
@@ -178,7 +184,8 @@ class Batch {
 
   // How often a row is eliminated once more, and in what precision, whatever that shows.
   LaneDraws draws_of(int64_t k, Route route) const {
-    return {0, first_draws(k, route), route == Route::ground && has_large_entries(k, kLimits.most_unsatisfied)};
+    return {0, first_draws(k, route),
+            route == Route::ground && has_large_entries(k, kLimits.most_unsatisfied)};
   }
 
   int first_draws(int64_t k, Route route) const {
@@ -225,8 +232,8 @@ class Batch {
     }
   }
 
-  // Solves rows in groups, one task each, that have draws in common; `solve` takes the worker, the rows of a group,
-  // and their arrays. Idle threads take over parts of a group.
+  // Solves rows in groups, one task each, that have draws in common; `solve` takes the worker, the
+  // rows of a group, and their arrays. Idle threads take over parts of a group.
   template <class Solve>
   std::vector<LaneOutcome> in_groups(const std::vector<int64_t>& rows, size_t most, bool gauged,
                                      const std::vector<LaneDraws>& draws, Solve solve) {
@@ -238,7 +245,8 @@ class Batch {
       team_.check(worker, double(task) / double(groups));
       const size_t first = begin[task], count = begin[task + 1] - first;
       const std::span<const int64_t> members(rows.data() + first, count);
-      const std::function<void(int, const LanePart&)> share = [this, worker](int parts, const LanePart& run) {
+      const std::function<void(int, const LanePart&)> share = [this, worker](int parts,
+                                                                             const LanePart& run) {
         team_.parallel_for(worker, parts, [&](int by, int part) { run(part, memory_[by]); });
       };
       std::vector<const double*> couplings;
@@ -255,7 +263,8 @@ class Batch {
   }
 
   // Where groups of rows begin, and the end: rows of equal draws, in equal shares.
-  std::vector<size_t> group_rows(size_t rows, size_t most, const std::vector<LaneDraws>& draws) const {
+  std::vector<size_t> group_rows(size_t rows, size_t most,
+                                 const std::vector<LaneDraws>& draws) const {
     const size_t share = equal_share(rows, team_.threads(), most);
     std::vector<size_t> begin{0};
     for (size_t k = 1; k < rows; ++k) {
@@ -265,7 +274,8 @@ class Batch {
     return begin;
   }
 
-  // `pivots` receive those of rows that need more draws, from the first ones, and have them for the others.
+  // `pivots` receive those of rows that need more draws, from the first ones, and have them for the
+  // others.
   std::vector<LaneOutcome> run_groups(const std::vector<int64_t>& rows, Route route,
                                       const std::vector<LaneDraws>& draws,
                                       std::vector<std::vector<double>>& pivots) {
@@ -316,10 +326,14 @@ class Batch {
   void take(int64_t k, const LaneOutcome& found, Route route) {
     if (!found.sound) return;
     const double least =
-        options_.marginals ? kEpsilon * std::exp(kLimits.marginal_growth * std::min(largest(k), kLimits.strong)) : 0.0;
-    const double equal_error = found.residual + kLimits.change_safety * kSingleToDouble * found.change + least +
+        options_.marginals
+            ? kEpsilon * std::exp(kLimits.marginal_growth * std::min(largest(k), kLimits.strong))
+            : 0.0;
+    const double equal_error = found.residual +
+                               kLimits.change_safety * kSingleToDouble * found.change + least +
                                kEpsilon * largest(k);  // of exponentiated numbers
-    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error_of(found) + least, equal_error);
+    accept(k, route, log_sum_of(found), found.total, 2 * found.size, error_of(found) + least,
+           equal_error);
   }
 
   static double log_sum_of(const LaneOutcome& found) {
@@ -382,7 +396,8 @@ class Batch {
     if (largest(k) < kLargestCapped) {
       const CappedOrder found = capped_order_by_gauge(plane_, pieces_, places_, gauges_[k], row(k),
                                                       kMoatSlack, kClusteredCap);
-      eliminate_twice(k, found.gauged, found.capped, found.clustered.order, &found.clustered.clusters, &found);
+      eliminate_twice(k, found.gauged, found.capped, found.clustered.order,
+                      &found.clustered.clusters, &found);
     }
   }
 
@@ -399,10 +414,12 @@ class Batch {
     return true;
   }
 
-  // `gauged` are the couplings of the model, `used` those that it is replaced by. The second time, those of a capped
-  // model are lower, which shows what caps add as well. Rows where that is felt are left to larger caps.
+  // `gauged` are the couplings of the model, `used` those that it is replaced by. The second time,
+  // those of a capped model are lower, which shows what caps add as well. Rows where that is felt
+  // are left to larger caps.
   void eliminate_twice(int64_t k, std::span<const double> gauged, std::span<const double> used,
-                       const MoatOrder& order, const MoatClusters* clusters, const CappedOrder* capped) {
+                       const MoatOrder& order, const MoatClusters* clusters,
+                       const CappedOrder* capped) {
     double size = 0.0;
     for (size_t leg = 0; leg < order.scale.size(); ++leg) {
       size += std::fabs(order.scale[leg] - used[leg / 2]) / 2;
@@ -410,7 +427,8 @@ class Batch {
     for (const double g : used) size += std::fabs(g);
     const bool has_caps = capped != nullptr && capped->step > 0.0;
     double step = has_caps ? capped->step : 0.0;
-    const LegNumbers plain(used, order, false), shaken(has_caps ? capped->lowered : used, order, true);
+    const LegNumbers plain(used, order, false),
+        shaken(has_caps ? capped->lowered : used, order, true);
     const KasteleynEntries entries = plain.entries(plane_, order, clusters);
     LogPfaffian first, second;
     Control quiet;
@@ -422,7 +440,8 @@ class Batch {
         step = kLowerForMarginals;
         second = eliminate_lower(k, kClusteredCap - step);
       } else {
-        second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1}, quiet);
+        second = eliminate<double>(plane_.tree, shaken.entries(plane_, order, clusters), {0.1, 1},
+                                   quiet);
       }
     } else {
       std::tie(first, second) =
@@ -442,10 +461,12 @@ class Batch {
         ratio = std::max(second.log_magnitude - first.log_magnitude + error, error);
       }
       added = cap_loss(ratio, step);
-      if (added > std::max(error, kFelt * each) || (options_.marginals && added > kMostAdded)) return;
+      if (added > std::max(error, kFelt * each) || (options_.marginals && added > kMostAdded))
+        return;
       added = -std::log1p(-added);
     }
-    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + added, residual + added);
+    accept(k, Route::moats, first.log_magnitude, exact_sum(gauged), size, error + added,
+           residual + added);
   }
 
   // Of the model with a lower cap, with clusters of its own.
@@ -455,11 +476,12 @@ class Batch {
     const MoatOrder& order = lower.clustered.order;
     const LegNumbers shaken(lower.capped, order, true);
     Control quiet;
-    return eliminate<double>(plane_.tree, shaken.entries(plane_, order, &lower.clustered.clusters), {0.1, 1}, quiet);
+    return eliminate<double>(plane_.tree, shaken.entries(plane_, order, &lower.clustered.clusters),
+                             {0.1, 1}, quiet);
   }
 
-  // How probable the states are whose weights caps have raised, at most: log Z is larger by `ratio` where the caps
-  // are lower by a step.
+  // How probable the states are whose weights caps have raised, at most: log Z is larger by `ratio`
+  // where the caps are lower by a step.
   static double cap_loss(double ratio, double step) {
     return std::min(std::expm1(std::min(ratio, 700.0)) / std::expm1(4 * step), 1.0);
   }
@@ -481,12 +503,14 @@ class Batch {
       }
     }
     // Of models that have the range for it, what is too small for doubles is nothing.
-    KasteleynEntries entries(const PlaneGraph& plane, const MoatOrder& order, const MoatClusters* clusters) const {
+    KasteleynEntries entries(const PlaneGraph& plane, const MoatOrder& order,
+                             const MoatClusters* clusters) const {
       return {face, join, plane.signs, order.earliest, order.rank, clusters, clusters == nullptr};
     }
   };
 
-  LogPfaffian eliminate_with_marginals(int64_t k, const KasteleynEntries& entries, double& residual) {
+  LogPfaffian eliminate_with_marginals(int64_t k, const KasteleynEntries& entries,
+                                       double& residual) {
     Control quiet;
     Factors<double> factors;
     const LogPfaffian found = eliminate<double>(plane_.tree, entries, {0.1, 1}, quiet, &factors);
@@ -524,8 +548,8 @@ class Batch {
   ModelBatch result_;
   std::vector<LaneMemory> memory_;
   std::vector<std::optional<GroundStateFinder>> finders_;  // by worker
-  std::vector<GroupOrder> orders_;            // by worker
-  std::vector<std::vector<double>> pivots_;   // of a group, by worker
+  std::vector<GroupOrder> orders_;                         // by worker
+  std::vector<std::vector<double>> pivots_;                // of a group, by worker
   std::vector<GaugeState> gauges_;
   std::vector<RowSize> sizes_;
 };

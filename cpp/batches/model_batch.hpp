@@ -38,13 +38,13 @@ enum class Route : int8_t { none = 0, flips = 1, ground = 2, moats = 3 };
 // One entry per row. Where the route is `none` the others mean nothing.
 struct ModelBatch {
   std::vector<int8_t> route;
-  std::vector<double> log_sum;   // log of the sum over cuts relative to the gauge state
-  std::vector<double> constant;  // log weight of the gauge state
-  std::vector<double> size;      // of the numbers that were exponentiated: their sum
-  std::vector<double> error;     // of log_sum, estimated
+  std::vector<double> log_sum;      // log of the sum over cuts relative to the gauge state
+  std::vector<double> constant;     // log weight of the gauge state
+  std::vector<double> size;         // of the numbers that were exponentiated: their sum
+  std::vector<double> error;        // of log_sum, estimated
   std::vector<double> equal_error;  // marginals: their largest error, estimated
-  std::vector<double> equal;     // marginals: P(s_u = s_v), a row each
-  bool complete = true;          // false: the deadline passed before all rows were tried
+  std::vector<double> equal;        // marginals: P(s_u = s_v), a row each
+  bool complete = true;             // false: the deadline passed before all rows were tried
 };
 
 struct BatchOptions {

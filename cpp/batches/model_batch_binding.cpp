@@ -20,7 +20,7 @@ namespace {
 
 // A member with one row of numbers per model.
 template <class Struct, typename T>
-auto rows_of(std::vector<T> Struct::*member, std::vector<double> Struct::*one_each) {
+auto rows_of(std::vector<T> Struct::* member, std::vector<double> Struct::* one_each) {
   return [member, one_each](nb::handle_t<Struct> self) {
     auto& found = nb::cast<Struct&>(self);
     auto& values = found.*member;
@@ -34,7 +34,8 @@ ModelBatch evaluate(const PlaneModels& models, In2<double> couplings, bool margi
   models.check(couplings.shape(1));
   Control control = make_control(progress);
   nb::gil_scoped_release release;
-  return evaluate_batch(models.plane_with_program(), flat(couplings), {marginals, threads}, control);
+  return evaluate_batch(models.plane_with_program(), flat(couplings), {marginals, threads},
+                        control);
 }
 
 GroundStateBatch ground_states(const PlaneModels& models, In2<double> couplings, int threads,
@@ -110,7 +111,8 @@ Out1<double> totals_of(In2<double> couplings, std::optional<Copy2> copy, int thr
 
 // An array in memory that is kept between calls; what is in it is unknown.
 Out2<double> kept_rows(size_t rows, size_t columns) {
-  auto owned = std::make_unique<LargeBlock>(take_block(std::max<size_t>(1, rows * columns * sizeof(double))));
+  auto owned = std::make_unique<LargeBlock>(
+      take_block(std::max<size_t>(1, rows * columns * sizeof(double))));
   auto* const numbers = reinterpret_cast<double*>(owned->bytes);
   nb::capsule owner(owned.get(), [](void* p) noexcept {
     const std::unique_ptr<LargeBlock> block(static_cast<LargeBlock*>(p));
@@ -164,13 +166,14 @@ void bind_model_batch(nb::module_& m) {
       .def_prop_ro("energy", array_of(&GroundStateBatch::energy))
       .def_prop_ro("spins", rows_of(&GroundStateBatch::spins, &GroundStateBatch::energy));
   nb::class_<PlaneModels>(m, "PlaneModels")
-      .def(nb::new_([](std::shared_ptr<const PfaffianPlan> plan, int32_t num_faces,
-                       In2<int32_t> dual_edges, In1<int32_t> absorbing, In1<int32_t> face_of_piece) {
-             return std::make_shared<PlaneModels>(std::move(plan), num_faces, flat(dual_edges),
-                                                  flat(absorbing), flat(face_of_piece));
-           }),
-           nb::arg("plan"), nb::arg("num_faces"), nb::arg("dual_edges").noconvert(),
-           nb::arg("absorbing").noconvert(), nb::arg("face_of_piece").noconvert())
+      .def(
+          nb::new_([](std::shared_ptr<const PfaffianPlan> plan, int32_t num_faces,
+                      In2<int32_t> dual_edges, In1<int32_t> absorbing, In1<int32_t> face_of_piece) {
+            return std::make_shared<PlaneModels>(std::move(plan), num_faces, flat(dual_edges),
+                                                 flat(absorbing), flat(face_of_piece));
+          }),
+          nb::arg("plan"), nb::arg("num_faces"), nb::arg("dual_edges").noconvert(),
+          nb::arg("absorbing").noconvert(), nb::arg("face_of_piece").noconvert())
       .def("evaluate", &evaluate, nb::arg("couplings").noconvert(), nb::arg("marginals"),
            nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("ground_states", &ground_states, nb::arg("couplings").noconvert(), nb::arg("threads"),

@@ -48,7 +48,8 @@ struct Drawn {
     signs = kasteleyn_signs(view, faces);
     dual = faces.face_of;
     // Any face of a component may absorb.
-    std::vector<int32_t> component = connected_components(static_cast<int32_t>(spots.size()), edges);
+    std::vector<int32_t> component =
+        connected_components(static_cast<int32_t>(spots.size()), edges);
     std::vector<char> seen(spots.size(), 0);
     for (int32_t f = 0; f < num_faces; ++f) {
       const int32_t c = component[edges[faces.walk[faces.offsets[f]]]];
@@ -85,7 +86,8 @@ Summed enumerate(const Drawn& g, const double* couplings) {
     const TwoDoubles weight{std::exp(lowest - energy[state]), 0.0};
     sum += weight;
     for (int e = 0; e < m; ++e) {
-      if (((state >> g.edges[2 * e]) & 1) == ((state >> g.edges[2 * e + 1]) & 1)) equal[e] += weight;
+      if (((state >> g.edges[2 * e]) & 1) == ((state >> g.edges[2 * e + 1]) & 1))
+        equal[e] += weight;
     }
   }
   Summed found{std::log(sum.high) - lowest, lowest, {}};
@@ -229,7 +231,8 @@ TEST_CASE("kernels of all instruction sets agree") {
           CHECK(std::fabs(value - expected[first + k]) < 1e-11);
         }
       }
-      kernels.run(problem, {count, couplings.data() + first, nullptr, found.data(), where.data() + first},
+      kernels.run(problem,
+                  {count, couplings.data() + first, nullptr, found.data(), where.data() + first},
                   memory);
       for (int k = 0; k < count; ++k) CHECK(found[k].residual < 1e-11);
       // In parts, the last one first, each in memory of its own.
@@ -259,7 +262,9 @@ TEST_CASE("kernels of all instruction sets agree") {
   }
 }
 
-TEST_CASE("draws in doubles: the same bits alone and in groups, and as far apart as in single precision") {
+TEST_CASE(
+    "draws in doubles: the same bits alone and in groups, and as far apart as in single "
+    "precision") {
   std::mt19937 random(8);
   const Drawn g = grid(9, 9, 4, false);
   const size_t m = g.edges.size() / 2;
@@ -276,8 +281,9 @@ TEST_CASE("draws in doubles: the same bits alone and in groups, and as far apart
     const auto run = [&](int size, LaneDraws draws) {
       std::vector<LaneOutcome> found(rows);
       for (int first = 0; first < rows; first += size) {
-        kernels.run(problem, {std::min(size, rows - first), begins.data() + first, nullptr, found.data() + first,
-                              nullptr, draws},
+        kernels.run(problem,
+                    {std::min(size, rows - first), begins.data() + first, nullptr,
+                     found.data() + first, nullptr, draws},
                     memory);
       }
       return found;
@@ -334,8 +340,8 @@ TEST_CASE("models in orders of their own: right, and the same bits in every grou
         values.push_back(std::ldexp(double(value), gauge.tjoin.exponent - 1));
       }
       const TJoinSolution& t = gauge.tjoin;
-      orders.push_back(moat_order(places, {t.order, t.start, t.stop, t.parent, values}, gauged,
-                                  t.join, 0.0));
+      orders.push_back(
+          moat_order(places, {t.order, t.start, t.stop, t.parent, values}, gauged, t.join, 0.0));
       begins.push_back(row.data());
       spins.push_back(gauge.spins.data());
     }
@@ -350,9 +356,10 @@ TEST_CASE("models in orders of their own: right, and the same bits in every grou
       const auto run = [&](int first, int count, std::vector<LaneOutcome>& to) {
         const LaneOrder order(g.tree, std::span(views).subspan(first, count));
         held += count > 1 && order.pivots > static_cast<int64_t>(m);
-        kernels.run_ordered(problem, {count, begins.data() + first, spins.data() + first,
-                                      to.data() + first, nullptr},
-                            order, memory);
+        kernels.run_ordered(
+            problem,
+            {count, begins.data() + first, spins.data() + first, to.data() + first, nullptr}, order,
+            memory);
       };
       for (int k = 0; k < rows; ++k) run(k, 1, alone);
       for (const int size : {2, 3, kernels.most}) {
@@ -417,15 +424,19 @@ TEST_CASE("samples of a batch have the probabilities of their states") {
   const Drawn g = grid(2, 3, 1, false);
   const size_t m = g.edges.size() / 2, rows = 3, size = 4000;
   std::vector<double> couplings(rows * m);
-  for (size_t k = 0; k < couplings.size(); ++k) {  // the second row needs a gauge, the third is cold
-    couplings[k] = std::normal_distribution<double>()(random) * (k < m ? 0.7 : k < 2 * m ? 2.0 : 9.0);
+  for (size_t k = 0; k < couplings.size();
+       ++k) {  // the second row needs a gauge, the third is cold
+    couplings[k] = std::normal_distribution<double>()(random) * (k < m       ? 0.7
+                                                                 : k < 2 * m ? 2.0
+                                                                             : 9.0);
   }
   couplings[m] = 4.0;
   couplings[2 * m] = 20.0;
   std::vector<double> uniform(rows * size * m);
   for (double& x : uniform) x = std::uniform_real_distribution<double>()(random);
   Control control;
-  const SampleBatch found = sample_batch(g.plane(), couplings, size, uniform, {3.0, 8.0, 1e-6, 1}, control);
+  const SampleBatch found =
+      sample_batch(g.plane(), couplings, size, uniform, {3.0, 8.0, 1e-6, 1}, control);
   for (size_t row = 0; row < rows; ++row) {
     const Summed expected = enumerate(g, couplings.data() + row * m);
     std::vector<double> equal(m, 0.0);
@@ -459,6 +470,7 @@ TEST_CASE("rows are counted by the edges of the graph") {
   CHECK(evaluate_batch(g.plane(), none, {}, control).route.empty());
   CHECK(ground_state_batch(g.plane(), none, 2, control).energy.empty());
   CHECK(sample_batch(g.plane(), none, 3, none, {3.0, 8.0, 1e-6, 2}, control).spins.empty());
-  CHECK_THROWS_AS(sample_batch(g.plane(), std::vector<double>(4, 1.0), 2, five, {3.0, 8.0, 1e-6}, control),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(
+      sample_batch(g.plane(), std::vector<double>(4, 1.0), 2, five, {3.0, 8.0, 1e-6}, control),
+      std::invalid_argument);
 }

@@ -21,7 +21,8 @@ class PlaneModels {
   PlaneModels(std::shared_ptr<const PfaffianPlan> plan, int32_t num_faces,
               std::span<const int32_t> dual_edges, std::span<const int32_t> absorbing,
               std::span<const int32_t> face_of_piece)
-      : plan_(std::move(plan)), num_faces_(num_faces), dual_edges_(dual_edges.begin(), dual_edges.end()),
+      : plan_(std::move(plan)), num_faces_(num_faces),
+        dual_edges_(dual_edges.begin(), dual_edges.end()),
         absorbing_(absorbing.begin(), absorbing.end()),
         face_of_piece_(face_of_piece.begin(), face_of_piece.end()) {
     const auto in_range = [&](const std::vector<int32_t>& faces) {
@@ -41,13 +42,14 @@ class PlaneModels {
   size_t num_couplings() const { return dual_edges_.size() / 2; }
 
   PlaneGraph plane() const {
-    return {plan_->tree,  plan_->faces, plan_->graph(), plan_->signs,
-            num_faces_,   dual_edges_,  absorbing_,     face_of_piece_};
+    return {plan_->tree, plan_->faces, plan_->graph(), plan_->signs,
+            num_faces_,  dual_edges_,  absorbing_,     face_of_piece_};
   }
 
   // The same with the program of lanes, which is made once.
   PlaneGraph plane_with_program() const {
-    std::call_once(program_made_, [this] { program_ = std::make_unique<LaneProgram>(plan_->tree); });
+    std::call_once(program_made_,
+                   [this] { program_ = std::make_unique<LaneProgram>(plan_->tree); });
     PlaneGraph graph = plane();
     graph.program = program_.get();
     return graph;

@@ -21,8 +21,8 @@ class SampledModel {
  public:
   SampledModel(const PlaneGraph& plane, std::span<const double> couplings,
                const SampleOptions& options, Control& control)
-      : plane_(plane), doubt_(options.doubt), gauge_(plane.num_vertices(), 1), gauged_(plane.signs.size(), 0.0),
-        join_(2 * gauged_.size(), 0.0) {
+      : plane_(plane), doubt_(options.doubt), gauge_(plane.num_vertices(), 1),
+        gauged_(plane.signs.size(), 0.0), join_(2 * gauged_.size(), 0.0) {
     double largest = 0.0;
     for (const double x : couplings) largest = std::max(largest, std::fabs(x));
     if (!(largest <= options.moderate)) return;
@@ -32,8 +32,8 @@ class SampledModel {
       gauged_[e] = agree ? couplings[e] : -couplings[e];
     }
     for (size_t leg = 0; leg < join_.size(); ++leg) face_.push_back(-gauged_[leg / 2]);
-    const LogPfaffian found = eliminate<double>(plane.tree, entries(), {0.1, options.threads}, control,
-                                                nullptr, &fronts_);
+    const LogPfaffian found = eliminate<double>(plane.tree, entries(), {0.1, options.threads},
+                                                control, nullptr, &fronts_);
     total_ = found.log_magnitude;
     sound_ = found.stats.left_over == 0 && found.stats.smallest_exponent > kLeastExponent &&
              std::isfinite(total_);
@@ -89,7 +89,8 @@ SampleBatch sample_batch(const PlaneGraph& plane, std::span<const double> coupli
                          Control& control) {
   const auto m = static_cast<size_t>(plane.num_couplings()), edges = plane.signs.size();
   const auto n = static_cast<size_t>(plane.num_vertices());
-  if (m == 0 || couplings.size() % m != 0 || uniform.size() != couplings.size() / m * size * edges) {
+  if (m == 0 || couplings.size() % m != 0 ||
+      uniform.size() != couplings.size() / m * size * edges) {
     throw std::invalid_argument("couplings and uniform must hold one number per edge and row");
   }
   const size_t models = couplings.size() / m;

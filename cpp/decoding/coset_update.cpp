@@ -11,8 +11,8 @@ namespace planaris {
 
 namespace {
 
-constexpr int kWidth = 8;   // doubles of a vector
-constexpr int kBlock = 4;   // pairs of rows that are eliminated together
+constexpr int kWidth = 8;  // doubles of a vector
+constexpr int kBlock = 4;  // pairs of rows that are eliminated together
 
 constexpr double kShake = 0x1p-46;  // relative change of entries that shows what cancels
 
@@ -22,8 +22,8 @@ constexpr double kMuchDoubt = 1e3;
 struct Rows {
   double* a;
   int64_t stride;
-  int32_t pairs;     // all
-  double* mass;      // by pair: sum of the sizes of all that was added to its diagonal entry
+  int32_t pairs;  // all
+  double* mass;   // by pair: sum of the sizes of all that was added to its diagonal entry
 };
 
 #define SIMD_FILE "decoding/eliminate_pairs.inl"
@@ -66,8 +66,8 @@ void CosetUpdate::gather(std::span<const JoinChange> changes, int32_t logical, b
       row0[2 * i + 1] = shaken(row0[2 * i + 1]);
       for (int32_t j = i + 1; j < pairs_; ++j) {
         // Pairs come in falling order, the logical edge after all.
-        const double* block = j == k ? inverse_->block(e, logical)
-                                     : inverse_->block(changes[k - 1 - j].edge, e);
+        const double* block =
+            j == k ? inverse_->block(e, logical) : inverse_->block(changes[k - 1 - j].edge, e);
         const double turn = j == k ? 1.0 : -1.0;
         row0[2 * j] = shaken(turn * block[0]);
         row0[2 * j + 1] = shaken(turn * block[j == k ? 1 : 2]);
@@ -118,8 +118,7 @@ CosetWeight CosetUpdate::eliminate(std::span<const JoinChange> changes, int32_t 
   return result;
 }
 
-CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logical,
-                               bool careful) {
+CosetWeight CosetUpdate::weigh(std::span<const JoinChange> changes, int32_t logical, bool careful) {
   CosetWeight result = eliminate(changes, logical, false, 0.0);
   const auto doubt = [&](const CosetWeight& w) { return std::max(w.doubt, w.other_error); };
   if (changes.size() >= 2 && !(doubt(result) < kMuchDoubt)) {  // another order may lose less

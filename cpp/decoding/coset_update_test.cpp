@@ -204,5 +204,6 @@ TEST_CASE("shots that no error explains are told by number and vertex") {
   CHECK(found.impossible.vertex == 1);
   const std::vector<int64_t> offsets = {0, 1};
   const std::vector<int32_t> erased = {1};
-  CHECK(matcher.match({bits.data(), 1, 1, offsets, erased}, -1, false, 1, control).weight[0] == 1.0);
+  CHECK(matcher.match({bits.data(), 1, 1, offsets, erased}, -1, false, 1, control).weight[0] ==
+        1.0);
 }

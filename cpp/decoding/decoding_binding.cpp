@@ -48,8 +48,8 @@ std::vector<T> copied(const In1<T>& array) {
 }
 
 void make_matcher(ShotMatcher* self, int32_t num_detectors, int32_t num_vertices,
-                  In2<int32_t> edges, In1<int32_t> boundary, In1<double> weights,
-                  In2<uint8_t> mask, In1<uint8_t> potential, int32_t parity_vertex) {
+                  In2<int32_t> edges, In1<int32_t> boundary, In1<double> weights, In2<uint8_t> mask,
+                  In1<uint8_t> potential, int32_t parity_vertex) {
   const size_t bytes = (size_t(num_detectors) + 7) / 8;
   if (weights.size() != edges.shape(0) || mask.shape(0) != edges.shape(0) ||
       (potential.size() != 0 && potential.size() != bytes)) {
@@ -131,8 +131,8 @@ CosetEdges coset_edges(const ShotMatcher& matcher, int32_t num_edges, const In1<
 }
 
 std::unique_ptr<LaneCosets> make_lanes(In2<int32_t> edges, In1<int32_t> rotation,
-                                       In1<int32_t> offsets, In1<double> log_odds,
-                                       int32_t logical, const Progress& progress) {
+                                       In1<int32_t> offsets, In1<double> log_odds, int32_t logical,
+                                       const Progress& progress) {
   const RotationView view{flat(edges), flat(rotation), flat(offsets)};
   Control control = make_control(progress);
   nb::gil_scoped_release release;
@@ -173,9 +173,8 @@ struct Sums {
   Impossible impossible;
 };
 
-Sums sum(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place,
-         In2<uint8_t> shots, In1<double> counts, int threads, const Progress& progress,
-         double seconds) {
+Sums sum(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place, In2<uint8_t> shots,
+         In1<double> counts, int threads, const Progress& progress, double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, {}, {});
   if (counts.size() != shots.shape(0)) throw std::invalid_argument("one count per shot");
   const CosetEdges coset = coset_edges(matcher, inverse.num_edges, place, -1, 1 << 30);
@@ -187,9 +186,11 @@ Sums sum(ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place,
   return result;
 }
 
-std::tuple<Out2<double>, int64_t, int32_t> probabilities(
-    ShotMatcher& matcher, const EdgeInverse& inverse, In1<int32_t> place, In2<uint8_t> shots,
-    int threads, const Progress& progress, double seconds) {
+std::tuple<Out2<double>, int64_t, int32_t> probabilities(ShotMatcher& matcher,
+                                                         const EdgeInverse& inverse,
+                                                         In1<int32_t> place, In2<uint8_t> shots,
+                                                         int threads, const Progress& progress,
+                                                         double seconds) {
   const ShotRows rows = checked_rows(matcher, shots, {}, {});
   const CosetEdges coset = coset_edges(matcher, inverse.num_edges, place, -1, 1 << 30);
   Control control = make_control(progress, seconds);
@@ -225,12 +226,12 @@ void bind_decoding(nb::module_& m) {
            nb::arg("offsets").noconvert(), nb::arg("log_odds").noconvert(), nb::arg("logical"),
            nb::arg("progress") = nb::none())
       .def_prop_ro("tree", &LaneCosets::tree, nb::rv_policy::reference_internal)
-      .def_prop_ro("signs",
-                   [](const LaneCosets& l) { return to_numpy(std::vector<int8_t>(l.signs())); },
-                   nb::rv_policy::automatic)
-      .def_prop_ro("weight",
-                   [](const LaneCosets& l) { return to_numpy(std::vector<double>(l.weight())); },
-                   nb::rv_policy::automatic)
+      .def_prop_ro(
+          "signs", [](const LaneCosets& l) { return to_numpy(std::vector<int8_t>(l.signs())); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "weight", [](const LaneCosets& l) { return to_numpy(std::vector<double>(l.weight())); },
+          nb::rv_policy::automatic)
       .def_prop_ro("work", &LaneCosets::work)
       .def_prop_ro("worth_from", &LaneCosets::worth_from);
   const auto of = [](auto member) {
@@ -242,7 +243,8 @@ void bind_decoding(nb::module_& m) {
       .def_prop_ro("offsets", array_of(&Matches::offsets))
       .def_prop_ro("edges", array_of(&Matches::edges))
       .def_prop_ro("impossible_shot", [of](const Matches& r) { return of(&Impossible::shot)(r); })
-      .def_prop_ro("impossible_vertex", [of](const Matches& r) { return of(&Impossible::vertex)(r); });
+      .def_prop_ro("impossible_vertex",
+                   [of](const Matches& r) { return of(&Impossible::vertex)(r); });
   nb::class_<ClassWeights>(m, "ClassWeights")
       .def_prop_ro("flips", array_of(&ClassWeights::flips))
       .def_prop_ro("other", array_of(&ClassWeights::other))
@@ -251,23 +253,27 @@ void bind_decoding(nb::module_& m) {
       .def_prop_ro("other_error", array_of(&ClassWeights::other_error))
       .def_prop_ro("log_ratio", array_of(&ClassWeights::log_ratio))
       .def_prop_ro("num_changes", array_of(&ClassWeights::num_changes))
-      .def_prop_ro("impossible_shot", [of](const ClassWeights& r) { return of(&Impossible::shot)(r); })
+      .def_prop_ro("impossible_shot",
+                   [of](const ClassWeights& r) { return of(&Impossible::shot)(r); })
       .def_prop_ro("impossible_vertex",
                    [of](const ClassWeights& r) { return of(&Impossible::vertex)(r); });
   nb::class_<Sums>(m, "MechanismSums")
-      .def_prop_ro("direct", [](nb::handle_t<Sums> self) {
-        auto& v = nb::cast<Sums&>(self).sums.direct;
-        return Out1<double>(v.data(), {v.size()}, self);
-      })
-      .def_prop_ro("pairs", [](nb::handle_t<Sums> self) {
-        auto& s = nb::cast<Sums&>(self).sums;
-        const size_t n = 2 * s.direct.size();
-        return Out2<double>(s.pairs.data(), {n, n}, self);
-      })
-      .def_prop_ro("bridges", [](nb::handle_t<Sums> self) {
-        auto& v = nb::cast<Sums&>(self).sums.bridges;
-        return Out1<double>(v.data(), {v.size()}, self);
-      })
+      .def_prop_ro("direct",
+                   [](nb::handle_t<Sums> self) {
+                     auto& v = nb::cast<Sums&>(self).sums.direct;
+                     return Out1<double>(v.data(), {v.size()}, self);
+                   })
+      .def_prop_ro("pairs",
+                   [](nb::handle_t<Sums> self) {
+                     auto& s = nb::cast<Sums&>(self).sums;
+                     const size_t n = 2 * s.direct.size();
+                     return Out2<double>(s.pairs.data(), {n, n}, self);
+                   })
+      .def_prop_ro("bridges",
+                   [](nb::handle_t<Sums> self) {
+                     auto& v = nb::cast<Sums&>(self).sums.bridges;
+                     return Out1<double>(v.data(), {v.size()}, self);
+                   })
       .def_prop_ro("log_weight", [](const Sums& s) { return s.sums.log_weight; })
       .def_prop_ro("failed", [](const Sums& s) { return s.sums.failed; })
       .def_prop_ro("impossible_shot", [](const Sums& s) { return s.impossible.shot; })

@@ -157,8 +157,8 @@ void fill_inverse(const RotationView& rotation, std::span<const double> log_odds
   // No odds exceed one: every edge may be eliminated by its own join, in the order of the tree.
   const std::vector<int32_t> at_once(pieces, 0);
   Factors<T> factors;
-  const LogPfaffian found = eliminate<T>(tree, {face, join, sign, at_once, at_once}, {0.1, threads},
-                                         control, &factors);
+  const LogPfaffian found =
+      eliminate<T>(tree, {face, join, sign, at_once, at_once}, {0.1, threads}, control, &factors);
   result.log_pfaffian = found.log_magnitude;
   const FrontSolver<T> solver(faces, tree, factors, root, sign);
 

@@ -17,8 +17,8 @@
 namespace planaris {
 
 struct EdgeInverse {
-  int32_t num_edges = 0;     // without chords
-  double log_pfaffian = 0.0;  // of the whole matrix: log Σ over even sets of the product of odds
+  int32_t num_edges = 0;         // without chords
+  double log_pfaffian = 0.0;     // of the whole matrix: log Σ over even sets of the product of odds
   std::vector<double> diagonal;  // by edge: probability that a random even set holds it
   // e < f: K⁻¹ of legs (2e, 2e + 1) × (2f, 2f + 1), row by row; legs 2e + 1 are multiplied by the
   // sign of their join, so that the signs appear nowhere else.

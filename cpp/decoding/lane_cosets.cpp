@@ -24,7 +24,8 @@ LaneCosets::LaneCosets(const RotationView& rotation, std::span<const double> log
       offsets_(rotation.offsets.begin(), rotation.offsets.end()),
       num_edges_(static_cast<int32_t>(log_odds.size())) {
   const int32_t pieces = rotation.num_half_edges() / 2;
-  if (num_edges_ > pieces) throw std::invalid_argument("log_odds must hold at most one number per edge");
+  if (num_edges_ > pieces)
+    throw std::invalid_argument("log_odds must hold at most one number per edge");
   if (logical < 0 || logical >= num_edges_) throw std::invalid_argument("no such logical edge");
   const Faces faces = trace_faces(rotation);
   tree_ = dissect_faces(faces, {}, kLaneLeafFaces, control, logical);

@@ -14,7 +14,7 @@ namespace planaris {
 
 namespace {
 
-constexpr int64_t kChunk = 64;  // shots of a task
+constexpr int64_t kChunk = 64;        // shots of a task
 constexpr int64_t kShotsPerLook = 8;  // at the clock
 
 // Eight bytes, or the `count` that are left of a row.
@@ -219,15 +219,15 @@ Matches ShotMatcher::match(const ShotRows& shots, int observable, bool keep_edge
   result.flips.resize(size_t(shots.count) * width);
   result.weight.resize(shots.count);
   std::vector<std::vector<int32_t>> kept(keep_edges ? shots.count : 0);
-  result.impossible = for_shots(*this, shots.count, threads, control,
-                                [&](int, Worker& worker, int64_t shot) {
-                                  const int32_t vertex = worker.find(shots, shot, observable);
-                                  if (vertex >= 0) return vertex;
-                                  worker.flips(&result.flips[size_t(shot) * width]);
-                                  result.weight[shot] = worker.weight(shots.erased(shot));
-                                  if (keep_edges) kept[shot] = worker.join;
-                                  return -1;
-                                });
+  result.impossible =
+      for_shots(*this, shots.count, threads, control, [&](int, Worker& worker, int64_t shot) {
+        const int32_t vertex = worker.find(shots, shot, observable);
+        if (vertex >= 0) return vertex;
+        worker.flips(&result.flips[size_t(shot) * width]);
+        result.weight[shot] = worker.weight(shots.erased(shot));
+        if (keep_edges) kept[shot] = worker.join;
+        return -1;
+      });
   if (keep_edges) {
     result.offsets.push_back(0);
     for (const auto& join : kept) {
@@ -334,8 +334,7 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
   ClassWeights result;
   const DecodingEdges& edges = matcher.edges();
   result.flips.resize(size_t(shots.count) * edges.mask_bytes);
-  for (auto* numbers :
-       {&result.other, &result.log_weight, &result.doubt, &result.other_error}) {
+  for (auto* numbers : {&result.other, &result.log_weight, &result.doubt, &result.other_error}) {
     numbers->resize(shots.count);
   }
   result.num_changes.resize(shots.count);
@@ -346,35 +345,36 @@ ClassWeights weigh_classes(ShotMatcher& matcher, const CosetKernels& kernels,
                                 LaneQueue(edges, coset, kernels, result));
   std::vector<LaneMemory> memory(kernels.lanes == nullptr ? 0 : workers);
   for (LaneMemory& each : memory) each = kernels.lanes->take_memory();
-  const int32_t most_changes =
-      kernels.inverse == nullptr ? -1
-      : kernels.lanes == nullptr ? coset.most_changes
-                                 : std::min(coset.most_changes, kernels.lanes->worth_from());
-  result.impossible = for_shots(
-      matcher, shots.count, threads, control,
-      [&](int number, ShotMatcher::Worker& worker, int64_t shot) {
-        const int32_t vertex = worker.find(shots, shot, -1);
-        if (vertex >= 0) return vertex;
-        worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
-        const double factor =
-            list_changes(matcher, coset, worker.join, shots.erased(shot), worker.changes);
-        result.num_changes[shot] = int32_t(worker.changes.size());
-        if (result.num_changes[shot] > most_changes) {
-          result.doubt[shot] = std::numeric_limits<double>::quiet_NaN();
-          if (queues.empty()) return -1;
-          LaneQueue& queue = queues[number];
-          queue.add(shot, worker.join, shots.erased(shot));
-          if (queue.is_full()) queue.run_all(memory[number], worker.look);
-          return -1;
-        }
-        sort_changes(worker.changes);
-        const CosetWeight found = updates[number].weigh(worker.changes, coset.logical, coset.careful);
-        result.other[shot] = found.other;
-        result.log_weight[shot] = factor + found.log_pivots;
-        result.doubt[shot] = found.doubt;
-        result.other_error[shot] = found.other_error;
-        return -1;
-      });
+  const int32_t most_changes = kernels.inverse == nullptr ? -1
+                               : kernels.lanes == nullptr
+                                   ? coset.most_changes
+                                   : std::min(coset.most_changes, kernels.lanes->worth_from());
+  result.impossible =
+      for_shots(matcher, shots.count, threads, control,
+                [&](int number, ShotMatcher::Worker& worker, int64_t shot) {
+                  const int32_t vertex = worker.find(shots, shot, -1);
+                  if (vertex >= 0) return vertex;
+                  worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
+                  const double factor =
+                      list_changes(matcher, coset, worker.join, shots.erased(shot), worker.changes);
+                  result.num_changes[shot] = int32_t(worker.changes.size());
+                  if (result.num_changes[shot] > most_changes) {
+                    result.doubt[shot] = std::numeric_limits<double>::quiet_NaN();
+                    if (queues.empty()) return -1;
+                    LaneQueue& queue = queues[number];
+                    queue.add(shot, worker.join, shots.erased(shot));
+                    if (queue.is_full()) queue.run_all(memory[number], worker.look);
+                    return -1;
+                  }
+                  sort_changes(worker.changes);
+                  const CosetWeight found =
+                      updates[number].weigh(worker.changes, coset.logical, coset.careful);
+                  result.other[shot] = found.other;
+                  result.log_weight[shot] = factor + found.log_pivots;
+                  result.doubt[shot] = found.doubt;
+                  result.other_error[shot] = found.other_error;
+                  return -1;
+                });
   if (!queues.empty() && result.impossible.shot < 0) {
     run_queues(queues, memory, int(workers), control);
   }
@@ -392,8 +392,7 @@ ClassWeights weigh_classes_wide(ShotMatcher& matcher, const WideInverse& inverse
   result.log_weight.resize(shots.count);
   result.doubt.resize(shots.count);
   result.impossible = for_shots(
-      matcher, shots.count, threads, control,
-      [&](int, ShotMatcher::Worker& worker, int64_t shot) {
+      matcher, shots.count, threads, control, [&](int, ShotMatcher::Worker& worker, int64_t shot) {
         const int32_t vertex = worker.find(shots, shot, -1);
         if (vertex >= 0) return vertex;
         worker.flips(&result.flips[size_t(shot) * edges.mask_bytes]);
@@ -447,24 +446,22 @@ MechanismSums sum_mechanisms(ShotMatcher& matcher, const EdgeInverse& inverse,
   std::vector<CosetUpdate> updates(size_t(std::max(threads, 1)), CosetUpdate(inverse));
   for (int64_t begin = 0; begin < shots.count; begin += kRound) {
     const int64_t size = std::min(kRound, shots.count - begin);
-    impossible = for_shots(matcher, size, threads, control,
-                           [&](int number, ShotMatcher::Worker& worker, int64_t at) {
-                             Inverted& to = round[at];
-                             const int32_t vertex = worker.find(shots, begin + at, -1);
-                             if (vertex >= 0) return vertex;
-                             const double factor = list_changes(matcher, coset, worker.join, {},
-                                                                to.changes);
-                             sort_changes(to.changes);
-                             to.bridges.clear();
-                             for (const int32_t e : worker.join) {
-                               if (coset.place[e] < 0) to.bridges.push_back(e);
-                             }
-                             const CosetWeight found = updates[number].weigh(to.changes, -1);
-                             to.log_weight = factor + found.log_pivots;
-                             to.sound = std::isfinite(found.doubt) &&
-                                        updates[number].invert(to.changes, to.inverse);
-                             return -1;
-                           });
+    impossible = for_shots(
+        matcher, size, threads, control, [&](int number, ShotMatcher::Worker& worker, int64_t at) {
+          Inverted& to = round[at];
+          const int32_t vertex = worker.find(shots, begin + at, -1);
+          if (vertex >= 0) return vertex;
+          const double factor = list_changes(matcher, coset, worker.join, {}, to.changes);
+          sort_changes(to.changes);
+          to.bridges.clear();
+          for (const int32_t e : worker.join) {
+            if (coset.place[e] < 0) to.bridges.push_back(e);
+          }
+          const CosetWeight found = updates[number].weigh(to.changes, -1);
+          to.log_weight = factor + found.log_pivots;
+          to.sound = std::isfinite(found.doubt) && updates[number].invert(to.changes, to.inverse);
+          return -1;
+        });
     if (impossible.shot >= 0) {
       impossible.shot += begin;
       return result;
@@ -499,8 +496,7 @@ MechanismSums sum_mechanisms(ShotMatcher& matcher, const EdgeInverse& inverse,
 
 std::vector<double> mechanism_probabilities(ShotMatcher& matcher, const EdgeInverse& inverse,
                                             const CosetEdges& coset, const ShotRows& shots,
-                                            int threads, Control& control,
-                                            Impossible& impossible) {
+                                            int threads, Control& control, Impossible& impossible) {
   const DecodingEdges& edges = matcher.edges();
   const size_t m = size_t(inverse.num_edges);
   std::vector<double> result(size_t(shots.count) * m);
@@ -508,7 +504,8 @@ std::vector<double> mechanism_probabilities(ShotMatcher& matcher, const EdgeInve
     CosetUpdate update;
     std::vector<double> inverse, even, odd, product;
   };
-  std::vector<Scratch> scratch(size_t(std::max(threads, 1)), Scratch{CosetUpdate(inverse), {}, {}, {}, {}});
+  std::vector<Scratch> scratch(size_t(std::max(threads, 1)),
+                               Scratch{CosetUpdate(inverse), {}, {}, {}, {}});
   impossible = for_shots(
       matcher, shots.count, threads, control,
       [&](int number, ShotMatcher::Worker& worker, int64_t shot) {
@@ -553,7 +550,8 @@ std::vector<double> mechanism_probabilities(ShotMatcher& matcher, const EdgeInve
         }
         for (size_t i = 0; i < k; ++i) {
           row[worker.changes[i].edge] =
-              changed_edge(inverse, worker.changes[i], s.inverse[2 * i * n + 2 * i + 1]).probability;
+              changed_edge(inverse, worker.changes[i], s.inverse[2 * i * n + 2 * i + 1])
+                  .probability;
         }
         for (const int32_t e : worker.join) {  // odds one: flipped, but no change of the matrix
           const int32_t at = coset.place[e];

@@ -24,16 +24,17 @@ struct ShotRows {
 
   std::span<const int32_t> erased(int64_t shot) const {
     if (erased_offsets.empty()) return {};
-    return erased_edges.subspan(erased_offsets[shot], erased_offsets[shot + 1] - erased_offsets[shot]);
+    return erased_edges.subspan(erased_offsets[shot],
+                                erased_offsets[shot + 1] - erased_offsets[shot]);
   }
 };
 
 struct DecodingEdges {
   int32_t num_detectors = 0, num_vertices = 0;
-  std::vector<int32_t> ends;       // pairs; vertices from num_detectors on are boundaries
-  std::vector<int32_t> boundary;   // of them, those that absorb any parity
-  std::vector<double> weight;      // log of the odds against the edge, ≥ 0
-  std::vector<uint8_t> mask;       // observables that an edge flips: mask_bytes per edge
+  std::vector<int32_t> ends;      // pairs; vertices from num_detectors on are boundaries
+  std::vector<int32_t> boundary;  // of them, those that absorb any parity
+  std::vector<double> weight;     // log of the odds against the edge, ≥ 0
+  std::vector<uint8_t> mask;      // observables that an edge flips: mask_bytes per edge
   int32_t mask_bytes = 1;
   std::vector<uint8_t> potential;  // bits of detectors that flip observable 0, or nothing
   int32_t parity_vertex = -1;      // made odd or even such that observable 0 has a given value
@@ -51,8 +52,8 @@ struct Impossible {
 };
 
 struct Matches {
-  std::vector<uint8_t> flips;   // observables of the lightest errors: mask_bytes per shot
-  std::vector<double> weight;   // of the lightest errors
+  std::vector<uint8_t> flips;    // observables of the lightest errors: mask_bytes per shot
+  std::vector<double> weight;    // of the lightest errors
   std::vector<int64_t> offsets;  // where the edges of a shot begin; only if asked for
   std::vector<int32_t> edges;
   Impossible impossible;
@@ -83,10 +84,10 @@ class ShotMatcher {
 };
 
 struct ClassWeights {
-  std::vector<uint8_t> flips;      // observable of the lightest error
-  std::vector<double> other;       // probability of the other class
-  std::vector<double> log_weight;  // log P(syndrome) - Σ log(1 - p) - log Pf
-  std::vector<double> doubt;       // see CosetWeight
+  std::vector<uint8_t> flips;       // observable of the lightest error
+  std::vector<double> other;        // probability of the other class
+  std::vector<double> log_weight;   // log P(syndrome) - Σ log(1 - p) - log Pf
+  std::vector<double> doubt;        // see CosetWeight
   std::vector<double> other_error;  // of `other`, in units of the rounding of a double
   std::vector<double> log_ratio;    // wide numbers only: log P(class) - log P(other class)
   std::vector<int32_t> num_changes;

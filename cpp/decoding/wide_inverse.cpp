@@ -72,8 +72,10 @@ WideWeight weigh_wide(const WideInverse& inverse, std::span<const JoinChange> ch
   if (logical >= 0) {
     const T other = note(k);
     const T same = T(1.0) - other;
-    result.log_other = is_zero(other) ? -std::numeric_limits<double>::infinity() : log_magnitude(other);
-    result.log_same = is_zero(same) ? -std::numeric_limits<double>::infinity() : log_magnitude(same);
+    result.log_other =
+        is_zero(other) ? -std::numeric_limits<double>::infinity() : log_magnitude(other);
+    result.log_same =
+        is_zero(same) ? -std::numeric_limits<double>::infinity() : log_magnitude(same);
   }
   return result;
 }

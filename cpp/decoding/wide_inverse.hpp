@@ -32,7 +32,7 @@ EdgeInverse rounded(const WideInverse& inverse);
 struct WideWeight {
   double log_pivots = 0.0;
   double log_other = 0.0, log_same = 0.0;  // of the probabilities of both classes
-  double doubt = 0.0;  // what was added up over what was left, at worst
+  double doubt = 0.0;                      // what was added up over what was left, at worst
 };
 
 WideWeight weigh_wide(const WideInverse& inverse, std::span<const JoinChange> changes,

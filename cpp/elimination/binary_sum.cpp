@@ -13,18 +13,20 @@
 namespace planaris {
 namespace {
 
-constexpr int kPieceBits = 10;         // entries of a table that are formed at a time
-constexpr int64_t kPiecesPerLook = 128;  // at the clock
+constexpr int kPieceBits = 10;             // entries of a table that are formed at a time
+constexpr int64_t kPiecesPerLook = 128;    // at the clock
 constexpr double kLeastEntry = 0x1p-800;   // of a message
 constexpr double kLeastWeight = 0x1p-500;  // of the factors of a cluster together
 constexpr int kMostShift = 400;            // by which messages of a cluster are scaled together
 constexpr size_t kMostChildren = 200;
-constexpr double kLost = 0x1p-150;  // what underflow may cost a sum that is no less than kLeastEntry
+constexpr double kLost =
+    0x1p-150;  // what underflow may cost a sum that is no less than kLeastEntry
 
 // Numbers that are not set before they are written, in memory that is kept between calls.
 class Numbers {
  public:
-  explicit Numbers(int64_t count) : block_(take_block(sizeof(double) * static_cast<size_t>(count))) {}
+  explicit Numbers(int64_t count)
+      : block_(take_block(sizeof(double) * static_cast<size_t>(count))) {}
   ~Numbers() { return_block(block_); }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
@@ -47,8 +49,7 @@ PLANARIS_CLONES void take(const double* data, const int32_t* at, int64_t count, 
   for (int64_t i = 0; i < count; ++i) table[i] = data[at[i]];
 }
 
-PLANARIS_CLONES void multiply(const double* data, const int32_t* at, int64_t count,
-                              double* table) {
+PLANARIS_CLONES void multiply(const double* data, const int32_t* at, int64_t count, double* table) {
   for (int64_t i = 0; i < count; ++i) table[i] *= data[at[i]];
 }
 
@@ -176,10 +177,10 @@ class BinaryEliminator {
   std::vector<int32_t> children_;
   std::vector<int64_t> message_offset_;
   std::optional<Numbers> messages_;
-  std::vector<int> shift_;        // a message times 2^-shift is at most 1
-  std::vector<double> weights_;   // of all factors, the largest of each 1
-  std::vector<double> rounding_;  // of weights, by factor, in units of the last place
-  std::vector<int32_t> bit_;      // of each variable in the cluster at hand
+  std::vector<int> shift_;                  // a message times 2^-shift is at most 1
+  std::vector<double> weights_;             // of all factors, the largest of each 1
+  std::vector<double> rounding_;            // of weights, by factor, in units of the last place
+  std::vector<int32_t> bit_;                // of each variable in the cluster at hand
   std::vector<double> joint_, joint_sums_;  // the factors of the cluster together
   std::vector<Operand> operands_;           // they first, then messages of children
   size_t num_operands_ = 0;
@@ -248,7 +249,8 @@ bool BinaryEliminator::weigh_factors() {
   return true;
 }
 
-// Calls body(entry, at) for all entries of a table over the variables in `mask`, and where a factor has them.
+// Calls body(entry, at) for all entries of a table over the variables in `mask`, and where a factor
+// has them.
 template <class Body>
 void BinaryEliminator::for_entries(int64_t f, uint64_t mask, Body&& body) const {
   const uint64_t entries = uint64_t{1} << std::popcount(mask);
@@ -277,7 +279,8 @@ bool BinaryEliminator::join_factors(int32_t p) {
   if (std::abs(shift) > kMostShift) return false;
   joint_.assign(size_t{1} << std::popcount(mask), 1.0);
   for (int64_t i = first_factor(p); i < first_factor(p + 1); ++i) {
-    for_entries(factors_[i], mask, [&](uint64_t entry, int64_t at) { joint_[entry] *= weights_[at]; });
+    for_entries(factors_[i], mask,
+                [&](uint64_t entry, int64_t at) { joint_[entry] *= weights_[at]; });
   }
   for (double& weight : joint_) {
     if (!(weight >= kLeastWeight)) return false;
@@ -317,8 +320,10 @@ void BinaryEliminator::form_piece(uint64_t first) {
   take(begin(operands_[0]), operands_[0].within.data(), count, piece_.data());
   for (size_t k = 1; k < num_operands_; ++k) {
     const Operand& operand = operands_[k];
-    if (operand.along) multiply_along(begin(operand), count, piece_.data());
-    else multiply(begin(operand), operand.within.data(), count, piece_.data());
+    if (operand.along)
+      multiply_along(begin(operand), count, piece_.data());
+    else
+      multiply(begin(operand), operand.within.data(), count, piece_.data());
   }
 }
 
@@ -452,8 +457,8 @@ void BinaryEliminator::read_off(int32_t p, SumResult& result) {
 
 }  // namespace
 
-std::optional<SumResult> eliminate_binary(const FactorGraphView& graph,
-                                          const EliminationTree& tree, Control& control) {
+std::optional<SumResult> eliminate_binary(const FactorGraphView& graph, const EliminationTree& tree,
+                                          Control& control) {
   return BinaryEliminator(graph, tree, control).run();
 }
 

@@ -18,7 +18,7 @@
 namespace planaris {
 namespace {
 
-constexpr int64_t kInnerEntries = 2048;  // offsets of the inner axes stay in the L1 cache
+constexpr int64_t kInnerEntries = 2048;     // offsets of the inner axes stay in the L1 cache
 constexpr int64_t kPieceEntries = 1 << 17;  // between two looks at the clock
 
 // Offsets into an operand for all joint labels of some axes; last axis fastest.
@@ -100,7 +100,8 @@ class Eliminator {
     return true;
   }
 
-  // One table per cluster from root to leaves, as probabilities; twice error() then bounds theirs, too.
+  // One table per cluster from root to leaves, as probabilities; twice error() then bounds theirs,
+  // too.
   void distribute(std::vector<double>& nodes, std::vector<double>& factors);
 
   // Draws (or maximises) every variable given the later ones it meets.
@@ -220,22 +221,22 @@ class Eliminator {
   const FactorGraphView& graph_;
   const EliminationTree& tree_;
   Control& control_;
-  std::vector<int64_t> factor_offsets_, factors_;       // factors of each position
-  std::vector<int64_t> child_offsets_;                  // children of each position
+  std::vector<int64_t> factor_offsets_, factors_;  // factors of each position
+  std::vector<int64_t> child_offsets_;             // children of each position
   std::vector<int32_t> children_;
   std::vector<int64_t> message_offset_, message_size_;
   Buffer<Number> messages_, table_;
   std::vector<Number> converted_;
-  std::vector<double> magnitude_;                       // of each message (MaxPlus)
+  std::vector<double> magnitude_;  // of each message (MaxPlus)
   std::vector<double> factor_magnitude_;
   std::vector<Operand> operands_;
   std::vector<int32_t> place_;
-  Shape whole_, joint_shape_;               // of the cluster, and of the factors it begins with
-  std::vector<Operand> parts_;              // those factors, over the axes of `joint_shape_`
-  std::vector<Number> joint_;               // their product
-  std::vector<int64_t> joint_strides_;      // and its strides along the axes of the cluster
-  bool joined_ = false;                     // whether the last table was built from it
-  std::vector<Operand> used_;               // what the table of a cluster is the product of
+  Shape whole_, joint_shape_;           // of the cluster, and of the factors it begins with
+  std::vector<Operand> parts_;          // those factors, over the axes of `joint_shape_`
+  std::vector<Number> joint_;           // their product
+  std::vector<int64_t> joint_strides_;  // and its strides along the axes of the cluster
+  bool joined_ = false;                 // whether the last table was built from it
+  std::vector<Operand> used_;           // what the table of a cluster is the product of
   Offsets first_, second_;
   WideSum log_sum_;
   int64_t exponent_ = 0;
@@ -556,15 +557,16 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
       for (int32_t x = 0; x < labels; ++x) {
         const bool live = row[x].m != 0.0 && outer != 0.0;
         // The row's largest exponent may exceed the sum's by the rounding of mantissas.
-        const double share = live ? std::ldexp(row[x].m / sum.m,
-                                               static_cast<int>(std::clamp<int64_t>(
-                                                   row[x].e - sum.e, -4000, 4000)))
-                                  : 0.0;
+        const double share =
+            live ? std::ldexp(row[x].m / sum.m,
+                              static_cast<int>(std::clamp<int64_t>(row[x].e - sum.e, -4000, 4000)))
+                 : 0.0;
         belief[r * labels + x] = outer * share;
         total.add(outer * share);
       }
     });
-    const double scale = 1.0 / total.value();  // 1 but for rounding, which must not add up downwards
+    const double scale =
+        1.0 / total.value();  // 1 but for rounding, which must not add up downwards
     own.assign(labels, {});
     in_pieces(rows * labels, 1, [&](int64_t i) {
       belief[i] *= scale;
@@ -589,7 +591,8 @@ void Eliminator<Semiring>::distribute(std::vector<double>& nodes, std::vector<do
       }
       for (size_t b = 0; b < factor_belief.size(); ++b) factors[first + b] = out[b].value();
     }
-    // Of a share, two products, the total and its inverse, and once more by the scale; then of two sums.
+    // Of a share, two products, the total and its inverse, and once more by the scale; then of two
+    // sums.
     const double here = path[p] + 2.0 * labels + 16.0;
     worst = std::max(worst, here + 4.0);
     for (int64_t i = child_offsets_[p]; i < child_offsets_[p + 1]; ++i, ++k) {
@@ -684,8 +687,8 @@ SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tre
   if (want_marginals) eliminator.distribute(result.nodes, result.factors);
   // A relative error d of Z is one of less than d + d^2 of its logarithm, for d < 1/2.
   const double relative = eliminator.error();
-  result.error = (relative < 0.5 ? relative * (1.0 + relative) : kInfinity) + total.error() +
-                 constant.error();
+  result.error =
+      (relative < 0.5 ? relative * (1.0 + relative) : kInfinity) + total.error() + constant.error();
   return result;
 }
 

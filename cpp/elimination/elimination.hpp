@@ -50,30 +50,29 @@ EliminationOrder greedy_order(const FactorGraphView& graph, const Adjacency& adj
 // The clusters of an order, renumbered so that children come before parents without gaps
 // (a postorder): messages then live on a stack.
 struct EliminationTree {
-  std::vector<int32_t> order;          // variable of each position
-  std::vector<int64_t> axis_offsets;   // n + 1
-  std::vector<int32_t> axes;           // variables of each cluster, last eliminated first;
-                                       // the position's own variable is the last axis
-  std::vector<int32_t> parent;         // position, or -1
-  int32_t width = 0;                   // most axes of a cluster, minus one
-  int64_t largest_table = 0;           // entries
-  int64_t message_entries = 0;         // sum over all messages
-  int64_t stack_entries = 0;           // most entries alive at once if consumed messages go
-  double total_entries = 0;            // sum over all tables: the work
+  std::vector<int32_t> order;         // variable of each position
+  std::vector<int64_t> axis_offsets;  // n + 1
+  std::vector<int32_t> axes;          // variables of each cluster, last eliminated first;
+                                      // the position's own variable is the last axis
+  std::vector<int32_t> parent;        // position, or -1
+  int32_t width = 0;                  // most axes of a cluster, minus one
+  int64_t largest_table = 0;          // entries
+  int64_t message_entries = 0;        // sum over all messages
+  int64_t stack_entries = 0;          // most entries alive at once if consumed messages go
+  double total_entries = 0;           // sum over all tables: the work
 };
 
 // Throws std::invalid_argument if `order` is no permutation, TableTooLarge if a table
 // has more than 2^max_bits entries.
 EliminationTree elimination_tree(const FactorGraphView& graph, const Adjacency& adjacency,
-                                 std::span<const int32_t> order, double max_bits,
-                                 Control& control);
+                                 std::span<const int32_t> order, double max_bits, Control& control);
 
 struct SumResult {
-  double log_partition = 0;      // -inf when every state has weight zero
-  double rest = 0;               // log Z is log_partition + rest, unevaluated
-  double error = 0;              // bound on the error of that sum; inf when logs are too large
-  std::vector<double> nodes;     // tables of all variables one after the other, if wanted
-  std::vector<double> factors;   // tables of all factors, as log_values
+  double log_partition = 0;     // -inf when every state has weight zero
+  double rest = 0;              // log Z is log_partition + rest, unevaluated
+  double error = 0;             // bound on the error of that sum; inf when logs are too large
+  std::vector<double> nodes;    // tables of all variables one after the other, if wanted
+  std::vector<double> factors;  // tables of all factors, as log_values
 };
 
 SumResult eliminate_sum(const FactorGraphView& graph, const EliminationTree& tree,
@@ -83,7 +82,7 @@ struct MaxResult {
   std::vector<int32_t> assignment;  // empty when every state has weight zero
   double value = 0;                 // largest log weight as computed is value + rest
   double rest = 0;
-  double error = 0;                 // bound on the rounding error of that sum
+  double error = 0;  // bound on the rounding error of that sum
 };
 
 // `wide` tables hold numbers of twice the length.

@@ -14,9 +14,10 @@ FactorGraphView view_of(const In1<int32_t>& cardinalities, const In1<int32_t>& s
           flat(table_offsets)};
 }
 
-std::tuple<Out1<int32_t>, double, double> order_of(
-    In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets, bool min_fill,
-    uint64_t seed, double max_bits, Progress progress, double seconds) {
+std::tuple<Out1<int32_t>, double, double> order_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
+                                                   In1<int64_t> scope_offsets, bool min_fill,
+                                                   uint64_t seed, double max_bits,
+                                                   Progress progress, double seconds) {
   const FactorGraphView graph{flat(cardinalities), flat(scopes), flat(scope_offsets), {}, {}};
   Control control = make_control(progress, seconds);
   EliminationOrder result;
@@ -29,14 +30,12 @@ std::tuple<Out1<int32_t>, double, double> order_of(
   return {to_numpy(std::move(result.order)), result.log2_largest, result.entries};
 }
 
-EliminationTree tree_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
-                        In1<int64_t> scope_offsets, In1<int32_t> order, double max_bits,
-                        Progress progress, double seconds) {
+EliminationTree tree_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
+                        In1<int32_t> order, double max_bits, Progress progress, double seconds) {
   const FactorGraphView graph{flat(cardinalities), flat(scopes), flat(scope_offsets), {}, {}};
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
-  return elimination_tree(graph, factor_adjacency(graph, control), flat(order), max_bits,
-                          control);
+  return elimination_tree(graph, factor_adjacency(graph, control), flat(order), max_bits, control);
 }
 
 SumResult sum_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
@@ -45,8 +44,8 @@ SumResult sum_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> s
   const auto graph = view_of(cardinalities, scopes, scope_offsets, log_values, table_offsets);
   Control control = make_control(progress, seconds);
   nb::gil_scoped_release release;
-  const auto tree = elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0,
-                                     control);
+  const auto tree =
+      elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0, control);
   return eliminate_sum(graph, tree, marginals, control);
 }
 
@@ -59,24 +58,23 @@ std::tuple<Out1<int32_t>, double, double, double> max_of(
   MaxResult result;
   {
     nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0,
-                                     control);
+    const auto tree =
+        elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0, control);
     result = eliminate_max(graph, tree, wide, control);
   }
   return {to_numpy(std::move(result.assignment)), result.value, result.rest, result.error};
 }
 
-Out1<int32_t> sample_of(In1<int32_t> cardinalities, In1<int32_t> scopes,
-                        In1<int64_t> scope_offsets, In1<double> log_values,
-                        In1<int64_t> table_offsets, In1<int32_t> order, int64_t num_samples,
-                        uint64_t seed, Progress progress, double seconds) {
+Out1<int32_t> sample_of(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
+                        In1<double> log_values, In1<int64_t> table_offsets, In1<int32_t> order,
+                        int64_t num_samples, uint64_t seed, Progress progress, double seconds) {
   const auto graph = view_of(cardinalities, scopes, scope_offsets, log_values, table_offsets);
   Control control = make_control(progress, seconds);
   std::vector<int32_t> states;
   {
     nb::gil_scoped_release release;
-    const auto tree = elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0,
-                                     control);
+    const auto tree =
+        elimination_tree(graph, factor_adjacency(graph, control), flat(order), 62.0, control);
     states = eliminate_sample(graph, tree, num_samples, seed, control);
   }
   return to_numpy(std::move(states));
@@ -113,7 +111,8 @@ void bind_elimination(nb::module_& m) {
   m.def("eliminate_max", &max_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(),
         nb::arg("log_values").noconvert(), nb::arg("table_offsets").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("wide"), nb::arg("progress").none(), nb::arg("seconds"));
+        nb::arg("order").noconvert(), nb::arg("wide"), nb::arg("progress").none(),
+        nb::arg("seconds"));
   m.def("eliminate_sample", &sample_of, nb::arg("cardinalities").noconvert(),
         nb::arg("scopes").noconvert(), nb::arg("scope_offsets").noconvert(),
         nb::arg("log_values").noconvert(), nb::arg("table_offsets").noconvert(),

@@ -92,14 +92,8 @@ class EliminationGraph {
  public:
   EliminationGraph(const Adjacency& adjacency, const std::vector<double>& bits,
                    const std::vector<char>& gone, Control& control)
-      : table_bits_(bits),
-        bits_(bits),
-        gone_(gone),
-        control_(control),
-        neighbors_(bits.size()),
-        members_(bits.size()),
-        degree_(bits.size(), 0),
-        mark_(bits.size(), 0) {
+      : table_bits_(bits), bits_(bits), gone_(gone), control_(control), neighbors_(bits.size()),
+        members_(bits.size()), degree_(bits.size(), 0), mark_(bits.size(), 0) {
     for (size_t v = 0; v < bits.size(); ++v) {
       if (gone[v]) continue;
       control.spend(8 * (adjacency.offsets[v + 1] - adjacency.offsets[v]));
@@ -404,9 +398,8 @@ struct Structure {
 };
 
 Structure symbolic_elimination(const FactorGraphView& graph, const Adjacency& adjacency,
-                               std::span<const int32_t> order,
-                               const std::vector<int32_t>& position, double max_bits,
-                               Control& control) {
+                               std::span<const int32_t> order, const std::vector<int32_t>& position,
+                               double max_bits, Control& control) {
   const int32_t n = graph.num_variables();
   const std::vector<double> bits = label_bits(graph);
   Structure s;

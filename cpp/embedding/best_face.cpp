@@ -177,8 +177,10 @@ class Heaviest {
       bool through_top = false;
       for (int32_t i = faces_.offsets[face_[k]]; i < faces_.offsets[face_[k] + 1]; ++i) {
         const int32_t v = r_.tail(faces_.walk[i]);
-        if (v == top) through_top = true;
-        else sum += total_[v];
+        if (v == top)
+          through_top = true;
+        else
+          sum += total_[v];
       }
       if (through_top) {
         if (sum > most) most = sum, best_through_top_[b] = face_[k];
@@ -207,8 +209,10 @@ class Heaviest {
       }
     };
     for (const Best& best : best_) {
-      if (best.vertex >= 0) reach(best.vertex);
-      else reach_face(best.face);
+      if (best.vertex >= 0)
+        reach(best.vertex);
+      else
+        reach_face(best.face);
     }
     while (!stack.empty()) {
       const int32_t v = stack.back();

@@ -11,9 +11,8 @@ namespace {
 class Splitter {
  public:
   Splitter(const RotationView& r, int32_t max_length, Control& control)
-      : r_(r), max_length_(max_length), control_(control),
-        num_given_(r.num_half_edges()), faces_(trace_faces(r)), next_(num_given_),
-        previous_(num_given_) {
+      : r_(r), max_length_(max_length), control_(control), num_given_(r.num_half_edges()),
+        faces_(trace_faces(r)), next_(num_given_), previous_(num_given_) {
     for (int32_t v = 0; v < r.num_vertices(); ++v) {
       for (int32_t k = r.offsets[v]; k < r.offsets[v + 1]; ++k) {
         const int32_t h = r.rotation[k];
@@ -61,8 +60,8 @@ class Splitter {
     auto excess = static_cast<int64_t>(before) - max_length_;
     for (size_t at = 0; at < before;) {
       control_.spend(4);
-      const auto wanted = static_cast<size_t>(
-          std::min<int64_t>(max_length_ - 1, std::max<int64_t>(excess, 0) + 1));
+      const auto wanted =
+          static_cast<size_t>(std::min<int64_t>(max_length_ - 1, std::max<int64_t>(excess, 0) + 1));
       const size_t length = wanted < 2 ? 1 : run_length(at, wanted);
       if (length < 2) {
         shorter.push_back(ring_[at++]);
@@ -117,7 +116,7 @@ class Splitter {
   int32_t max_length_;
   Control& control_;
   int32_t num_given_;
-  Faces faces_;  // also refuses what is no rotation
+  Faces faces_;                           // also refuses what is no rotation
   std::vector<int32_t> next_, previous_;  // counter-clockwise around the tail
   std::vector<int32_t> chords_, ring_;
 };

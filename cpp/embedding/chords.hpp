@@ -13,7 +13,7 @@ struct Split {
   std::vector<int32_t> chords;    // ends of the added edges; they follow the given ones
   std::vector<int32_t> rotation;  // of the graph with the chords
   std::vector<int32_t> offsets;
-  std::vector<int32_t> centre;    // of each given face: a half-edge on the part left last
+  std::vector<int32_t> centre;  // of each given face: a half-edge on the part left last
 };
 
 // Adds chords until no face is longer than max_length >= 3. Each round replaces runs of up to

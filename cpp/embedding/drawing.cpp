@@ -23,21 +23,23 @@ struct Fault {
   int32_t first = -1, second = -1;
 
   Fault() = default;
-  Fault(Flaw what, int32_t a, int32_t b) : flaw(what), first(std::min(a, b)), second(std::max(a, b)) {
+  Fault(Flaw what, int32_t a, int32_t b)
+      : flaw(what), first(std::min(a, b)), second(std::max(a, b)) {
     if (flaw == Flaw::through_vertex) first = a, second = b;  // an edge and a vertex
   }
 };
 
-// The sweep of Shamos and Hoey (1976) over the vertices [low, high), stopped at the first flaw. It begins with
-// `crossing`, the segments that cross the line in front of `low`. If nothing to the left of that line is wrong,
-// it does what one sweep over all vertices does there.
+// The sweep of Shamos and Hoey (1976) over the vertices [low, high), stopped at the first flaw. It
+// begins with `crossing`, the segments that cross the line in front of `low`. If nothing to the
+// left of that line is wrong, it does what one sweep over all vertices does there.
 class StripSweep {
  public:
   StripSweep(const SweepOrder& order, int32_t low, int32_t high, std::vector<int32_t> crossing,
              UnwrittenVector<int32_t>& an_incoming, Drawing& drawing)
       : g_(order), low_(low), high_(high), an_incoming_(an_incoming), drawing_(drawing) {
     // Sorted by merging: where edges cross, this is no order.
-    std::stable_sort(crossing.begin(), crossing.end(), [this](int32_t s, int32_t t) { return lies_below(s, t); });
+    std::stable_sort(crossing.begin(), crossing.end(),
+                     [this](int32_t s, int32_t t) { return lies_below(s, t); });
     for (int32_t v = low; v < high; ++v) an_incoming_[v] = kNone;
     int32_t last = kNone;
     for (const int32_t s : crossing) last = append(last, s);
@@ -91,7 +93,8 @@ class StripSweep {
     } else {  // segments that end here lie side by side on the sweep line
       while (above = status_.next(node), above != kNone && segment(above).right == v) node = above;
       int32_t met = 0;
-      for (below = node; below != kNone && segment(below).right == v; below = status_.previous(below)) {
+      for (below = node; below != kNone && segment(below).right == v;
+           below = status_.previous(below)) {
         *slot++ = segment(below).half_edge ^ 1;
         ++met;
       }
@@ -152,7 +155,7 @@ class StripSweep {
   int32_t low_, high_;
   UnwrittenVector<int32_t>& an_incoming_;  // of each vertex: a node of the status that ends there
   Drawing& drawing_;
-  OrderedList status_;                     // segments on the sweep line, bottom to top
+  OrderedList status_;  // segments on the sweep line, bottom to top
   Fault fault_;
 };
 
@@ -199,7 +202,10 @@ class Strips {
     };
     const auto join = [&](const Segment& s) {
       const int32_t a = find(s.left), b = find(s.right);
-      if (a < b) parent[b] = a; else parent[a] = b;
+      if (a < b)
+        parent[b] = a;
+      else
+        parent[a] = b;
     };
     team_.work(size_t(count_), [&](int worker, int k) {
       team_.check(worker);

@@ -12,16 +12,16 @@ namespace planaris {
 
 enum class Flaw : int32_t {
   none = 0,
-  crossing = 1,         // edges first and second share a point that is no common end
-  overlap = 2,          // edges first and second leave a vertex in the same direction
-  through_vertex = 3,   // edge first runs through vertex second
-  same_place = 4,       // vertices first and second have the same coordinates
+  crossing = 1,        // edges first and second share a point that is no common end
+  overlap = 2,         // edges first and second leave a vertex in the same direction
+  through_vertex = 3,  // edge first runs through vertex second
+  same_place = 4,      // vertices first and second have the same coordinates
 };
 
 struct Drawing {
   UnwrittenVector<int32_t> rotation;  // empty unless flaw == none
   std::vector<int32_t> offsets;
-  std::vector<int32_t> outer;     // per component with edges: a half-edge left of which it is outer
+  std::vector<int32_t> outer;  // per component with edges: a half-edge left of which it is outer
   Flaw flaw = Flaw::none;
   int32_t first = -1, second = -1;
 };

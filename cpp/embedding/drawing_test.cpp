@@ -103,7 +103,8 @@ TEST_CASE("a large drawing is sorted and swept alike by any number of threads") 
   Control one;
   const Drawing swept = embed_drawing(rows * columns, edges, at, one);
   CHECK(swept.flaw == Flaw::none);
-  CHECK(trace_faces({edges, swept.rotation, swept.offsets}).offsets.size() == size_t((rows - 1) * (columns - 1) + 2));
+  CHECK(trace_faces({edges, swept.rotation, swept.offsets}).offsets.size() ==
+        size_t((rows - 1) * (columns - 1) + 2));
   for (const int threads : {2, 5}) {
     Control several;
     several.set_threads(threads);

@@ -14,7 +14,8 @@ namespace planaris {
 
 namespace {
 
-// Refuses what is no permutation of the half-edges grouped by tail; called where something is wrong.
+// Refuses what is no permutation of the half-edges grouped by tail; called where something is
+// wrong.
 [[noreturn]] void refuse(const RotationView& r) {
   std::vector<uint8_t> seen(r.num_half_edges(), 0);
   for (int32_t v = 0; v < r.num_vertices(); ++v) {
@@ -32,8 +33,7 @@ namespace {
       }
       if (seen[h]++) {
         throw std::invalid_argument("half-edge " + std::to_string(h) +
-                                    " stands twice in the rotation of vertex " +
-                                    std::to_string(v));
+                                    " stands twice in the rotation of vertex " + std::to_string(v));
       }
     }
   }
@@ -100,8 +100,8 @@ class FaceTracer {
     return std::move(faces_);
   }
 
-  // Parts of the half-edges find the faces whose smallest half-edge they hold; then every face is walked once
-  // more, to write it where it belongs.
+  // Parts of the half-edges find the faces whose smallest half-edge they hold; then every face is
+  // walked once more, to write it where it belongs.
   Faces trace_together() {
     const int parts = 4 * team_.threads();
     std::vector<std::vector<Start>> found(parts);
@@ -109,7 +109,8 @@ class FaceTracer {
     team_.work(size_t(parts), [&](int worker, int p) {
       team_.check(worker);
       if (!good) return;
-      const int64_t low = int64_t(half_edges_) * p / parts, high = int64_t(half_edges_) * (p + 1) / parts;
+      const int64_t low = int64_t(half_edges_) * p / parts,
+                    high = int64_t(half_edges_) * (p + 1) / parts;
       if (!find_starts(int32_t(low), int32_t(high), found[p])) good = false;
     });
     if (!good) return trace_alone();  // long faces: each part would walk them
@@ -199,7 +200,8 @@ Faces trace_faces(const RotationView& r) {
 
 Faces trace_faces(const RotationView& r, Team& team, int32_t least) {
   FaceTracer tracer(r, team);
-  return team.threads() == 1 || r.num_half_edges() < least ? tracer.trace_alone() : tracer.trace_together();
+  return team.threads() == 1 || r.num_half_edges() < least ? tracer.trace_alone()
+                                                           : tracer.trace_together();
 }
 
 std::vector<double> face_centres(std::span<const int32_t> edges, std::span<const int32_t> walk,
@@ -232,7 +234,10 @@ std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const 
   };
   for (size_t k = 0; k + 1 < edges.size(); k += 2) {
     const int32_t a = find(edges[k]), b = find(edges[k + 1]);
-    if (a < b) parent[b] = a; else parent[a] = b;
+    if (a < b)
+      parent[b] = a;
+    else
+      parent[a] = b;
   }
   // Roots are the smallest vertex of their component, so they come first.
   int32_t count = 0;
@@ -244,7 +249,8 @@ std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const 
   return component;
 }
 
-std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges, Team& team) {
+std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges,
+                                          Team& team) {
   const int parts = Team::parts(kNanoseconds * double(edges.size() + size_t(num_vertices)));
   // What threads share takes two to three times as long.
   if (team.threads() < 4 || parts == 1) return connected_components(num_vertices, edges);

@@ -36,8 +36,8 @@ Faces trace_faces(const RotationView& rotation);
 // The same by several threads, which share graphs of `least` half-edges or more.
 Faces trace_faces(const RotationView& rotation, Team& team, int32_t least = 1 << 17);
 
-// Two coordinates per face: the mean of its corners that have a position, of two finite numbers; zeros where
-// none has. `positions` holds two numbers per vertex.
+// Two coordinates per face: the mean of its corners that have a position, of two finite numbers;
+// zeros where none has. `positions` holds two numbers per vertex.
 std::vector<double> face_centres(std::span<const int32_t> edges, std::span<const int32_t> walk,
                                  std::span<const int32_t> offsets,
                                  std::span<const double> positions);
@@ -45,6 +45,7 @@ std::vector<double> face_centres(std::span<const int32_t> edges, std::span<const
 // Component of every vertex, numbered in order of the first vertex.
 std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges);
 // The same by several threads.
-std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges, Team& team);
+std::vector<int32_t> connected_components(int32_t num_vertices, std::span<const int32_t> edges,
+                                          Team& team);
 
 }  // namespace planaris

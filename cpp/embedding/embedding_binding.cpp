@@ -5,7 +5,9 @@ namespace planaris::bindings {
 
 namespace {
 
-std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
+std::tuple<Out1<int32_t>, Out1<int32_t>, Out1<int32_t>> trace_faces_of(In2<int32_t> edges,
+                                                                       In1<int32_t> rotation,
+                                                                       In1<int32_t> offsets,
                                                                        int32_t threads) {
   Faces faces;
   {

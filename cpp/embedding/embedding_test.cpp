@@ -57,7 +57,8 @@ bool same(const Faces& a, const Faces& b) {
 std::vector<int32_t> random_edges(int32_t n, int32_t count, int32_t reach, std::mt19937& rng) {
   std::vector<int32_t> edges;
   for (int32_t e = 0; e < count; ++e) {
-    const auto u = int32_t(rng() % uint32_t(n)), v = std::min(n - 1, u + 1 + int32_t(rng() % uint32_t(reach)));
+    const auto u = int32_t(rng() % uint32_t(n)),
+               v = std::min(n - 1, u + 1 + int32_t(rng() % uint32_t(reach)));
     if (u == v) continue;
     for (int copies = rng() % 5 ? 1 : 2; copies > 0; --copies) edges.insert(edges.end(), {v, u});
   }
@@ -116,7 +117,8 @@ TEST_CASE("the faces of a lattice are shared among threads") {
   for (int32_t v = 0; v < columns * columns; ++v) {
     if (v % columns + 1 < columns) edges.insert(edges.end(), {v, v + 1});
   }
-  for (int32_t v = 0; v + columns < columns * columns; ++v) edges.insert(edges.end(), {v, v + columns});
+  for (int32_t v = 0; v + columns < columns * columns; ++v)
+    edges.insert(edges.end(), {v, v + columns});
   std::vector<int32_t> rotation, offsets{0};
   std::map<std::pair<int32_t, int32_t>, int32_t> half;
   for (size_t h = 0; h < edges.size(); ++h) half[{edges[h], edges[h ^ 1]}] = int32_t(h);

@@ -43,7 +43,8 @@ std::vector<int32_t> left_over_edges(const RotationView& r, std::span<const int3
   std::vector<char> in_tree(num_edges, 0);
   for (const int32_t h : forest.to_parent)
     if (h >= 0) in_tree[h >> 1] = 1;
-  const int32_t num_faces = face_of.empty() ? 0 : *std::max_element(face_of.begin(), face_of.end()) + 1;
+  const int32_t num_faces =
+      face_of.empty() ? 0 : *std::max_element(face_of.begin(), face_of.end()) + 1;
   std::vector<int32_t> parent(num_faces);
   std::iota(parent.begin(), parent.end(), 0);
   const auto find = [&parent](int32_t f) {
@@ -54,8 +55,10 @@ std::vector<int32_t> left_over_edges(const RotationView& r, std::span<const int3
   for (int32_t e = 0; e < num_edges; ++e) {
     if (in_tree[e]) continue;
     const int32_t a = find(face_of[2 * e]), b = find(face_of[2 * e + 1]);
-    if (a == b) left_over.push_back(e);
-    else parent[b] = a;
+    if (a == b)
+      left_over.push_back(e);
+    else
+      parent[b] = a;
   }
   return left_over;
 }

@@ -76,9 +76,7 @@ class PathGraph {
   void drop_parallel() {
     std::vector<int32_t> order(num_edges());
     std::iota(order.begin(), order.end(), 0);
-    const auto key = [this](int32_t e) {
-      return std::minmax(ends_[2 * e], ends_[2 * e + 1]);
-    };
+    const auto key = [this](int32_t e) { return std::minmax(ends_[2 * e], ends_[2 * e + 1]); };
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
       const auto key_a = key(a), key_b = key(b);
       control_->spend(4);
@@ -192,8 +190,10 @@ void minimise(PathGraph& graph) {
       for (int32_t e = 0; e < graph.num_edges(); ++e) {
         if (e < from || e >= from + chunk) kept.push_back(e);
       }
-      if (graph.is_planar_with_only(kept)) from += chunk;
-      else graph.keep(kept);
+      if (graph.is_planar_with_only(kept))
+        from += chunk;
+      else
+        graph.keep(kept);
     }
     graph.reduce();
     if (chunk == 1) return;
@@ -203,8 +203,7 @@ void minimise(PathGraph& graph) {
 
 }  // namespace
 
-Kuratowski find_kuratowski(int32_t num_vertices, std::span<const int32_t> edges,
-                           Control& control) {
+Kuratowski find_kuratowski(int32_t num_vertices, std::span<const int32_t> edges, Control& control) {
   PathGraph graph(num_vertices, edges, control);
   Kuratowski result;
   if (!shrink(graph)) return result;

@@ -80,8 +80,8 @@ class OrderedList {
 
   int32_t allocate(int32_t value) {
     random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    const Node fresh{value, kNone, kNone, kNone, kNone, kNone,
-                     static_cast<uint32_t>(random_ >> 32)};
+    const Node fresh{
+        value, kNone, kNone, kNone, kNone, kNone, static_cast<uint32_t>(random_ >> 32)};
     if (free_.empty()) {
       nodes_.push_back(fresh);
       return static_cast<int32_t>(nodes_.size()) - 1;

@@ -84,10 +84,12 @@ TEST_CASE("a deadline leaves a planar graph") {
   const std::vector<int64_t> order = random_order(edges.size() / 2, random);
   for (const int stop : {0, 1, 5, 100, 4000}) {
     int calls = 0;
-    Control control([&](double) -> bool {
-      if (calls++ >= stop) throw DeadlinePassed();
-      return true;
-    }, std::numeric_limits<double>::infinity(), {.stride = 1, .interval = 0.0});
+    Control control(
+        [&](double) -> bool {
+          if (calls++ >= stop) throw DeadlinePassed();
+          return true;
+        },
+        std::numeric_limits<double>::infinity(), {.stride = 1, .interval = 0.0});
     CHECK(is_planar(60, edges, maximal_planar(60, edges, order, kMany, control)));
   }
 }

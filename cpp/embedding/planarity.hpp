@@ -22,7 +22,7 @@ class LeftRight {
 
   // After test() was true: half-edges around every vertex, grouped by offsets().
   std::vector<int32_t> rotation();
-  std::vector<int32_t> offsets() &&{ return std::move(offsets_); }
+  std::vector<int32_t> offsets() && { return std::move(offsets_); }
 
   // After test(true) was false: edges of the spanning forest and the back edges whose
   // constraints contradict each other. Almost always non-planar already, and small.
@@ -69,12 +69,12 @@ class LeftRight {
 
   int32_t n_;
   Control& control_;
-  std::vector<int32_t> offsets_;        // by given vertex
-  std::vector<Arc> arcs_;               // by given vertex
-  std::vector<int32_t> number_, order_; // given vertex -> new one, and back
-  std::vector<int32_t> parent_;         // by new vertex; -1 at roots
-  std::vector<int32_t> half_edge_;      // by new edge: the given half-edge leaving its tail
-  std::vector<int32_t> tail_, head_;    // of back edge n + k at k
+  std::vector<int32_t> offsets_;         // by given vertex
+  std::vector<Arc> arcs_;                // by given vertex
+  std::vector<int32_t> number_, order_;  // given vertex -> new one, and back
+  std::vector<int32_t> parent_;          // by new vertex; -1 at roots
+  std::vector<int32_t> half_edge_;       // by new edge: the given half-edge leaving its tail
+  std::vector<int32_t> tail_, head_;     // of back edge n + k at k
   std::vector<int32_t> first_out_, out_;
   std::vector<int32_t> low_, low2_, nesting_;
   std::vector<int32_t> reference_, low_edge_, bottom_, cursor_;

@@ -20,8 +20,7 @@ Drawing embed_drawing_of(int32_t num_vertices, In2<int32_t> edges, In2<double> p
 
 std::tuple<bool, Out1<int32_t>, Out1<int32_t>> embed_planar_of(int32_t num_vertices,
                                                                In2<int32_t> edges,
-                                                               Progress progress,
-                                                               double seconds) {
+                                                               Progress progress, double seconds) {
   Control control = make_control(progress, seconds);
   std::vector<int32_t> rotation, offsets;
   bool planar = false;
@@ -124,9 +123,9 @@ void bind_planarity(nb::module_& m) {
         nb::arg("progress").none(), nb::arg("seconds"));
   m.def("is_planar", &is_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
         nb::arg("progress").none(), nb::arg("seconds"));
-  m.def("maximal_planar", &maximal_planar_of, nb::arg("num_vertices"),
-        nb::arg("edges").noconvert(), nb::arg("order").noconvert(), nb::arg("max_tests"),
-        nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("maximal_planar", &maximal_planar_of, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
+        nb::arg("order").noconvert(), nb::arg("max_tests"), nb::arg("progress").none(),
+        nb::arg("seconds"));
   m.def("find_kuratowski", &find_kuratowski_of, nb::arg("num_vertices"),
         nb::arg("edges").noconvert(), nb::arg("progress").none(), nb::arg("seconds"));
   m.def("split_faces", &split_faces_of, nb::arg("edges").noconvert(),

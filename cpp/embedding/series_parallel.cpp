@@ -11,11 +11,8 @@ namespace {
 class Reduction {
  public:
   Reduction(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
-      : control_(control), num_edges_(edges.size() / 2),
-        ends_(edges.begin(), edges.end()),
-        parent_(edges.size() / 2),
-        alive_(edges.size() / 2, 1),
-        at_(num_vertices),
+      : control_(control), num_edges_(edges.size() / 2), ends_(edges.begin(), edges.end()),
+        parent_(edges.size() / 2), alive_(edges.size() / 2, 1), at_(num_vertices),
         degree_(num_vertices, 0) {
     std::iota(parent_.begin(), parent_.end(), 0);
     between_.reserve(edges.size());

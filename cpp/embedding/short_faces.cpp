@@ -52,7 +52,8 @@ class FaceSearch {
     for (int32_t v = 0; v < n_; ++v) begin_[v + 1] += begin_[v];
     around_.resize(edges_.size());
     std::vector<int32_t> next(begin_.begin(), begin_.end() - 1);
-    for (int32_t h = 0; h < static_cast<int32_t>(edges_.size()); ++h) around_[next[edges_[h]]++] = h;
+    for (int32_t h = 0; h < static_cast<int32_t>(edges_.size()); ++h)
+      around_[next[edges_[h]]++] = h;
     mark_.assign(n_, -1);
     int64_t work = 0;
     for (int32_t v = 0; v < n_; ++v) {

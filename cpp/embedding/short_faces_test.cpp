@@ -60,8 +60,8 @@ TEST_CASE("an edge across is left out") {
       distance[edges[h]] = std::min(distance[edges[h]], distance[edges[h ^ 1]] + 1);
     }
   }
-  const auto far = static_cast<int32_t>(std::max_element(distance.begin(), distance.end()) -
-                                        distance.begin());
+  const auto far =
+      static_cast<int32_t>(std::max_element(distance.begin(), distance.end()) - distance.begin());
   edges.push_back(0);
   edges.push_back(far);
   const auto found = embed_by_short_faces(64, edges, control);

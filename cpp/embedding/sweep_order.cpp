@@ -26,7 +26,8 @@ void each(Team& team, int64_t count, double nanoseconds, Body&& body) {
   });
 }
 
-// Sorts runs [begin[k], begin[k + 1]) of one array, then bucket by bucket what lies between splitters.
+// Sorts runs [begin[k], begin[k + 1]) of one array, then bucket by bucket what lies between
+// splitters.
 class SortedVertices {
  public:
   SortedVertices(std::span<const double> positions, Team& team)
@@ -78,7 +79,8 @@ class SortedVertices {
     for (size_t k = 0; k < runs_; ++k) place += cut_[k][b] - begin_[k];
     std::vector<size_t> ends{place};
     for (size_t k = 0; k < runs_; ++k) {
-      std::copy(items_.begin() + cut_[k][b], items_.begin() + cut_[k][b + 1], merged_.begin() + ends.back());
+      std::copy(items_.begin() + cut_[k][b], items_.begin() + cut_[k][b + 1],
+                merged_.begin() + ends.back());
       ends.push_back(ends.back() + cut_[k][b + 1] - cut_[k][b]);
     }
     for (size_t width = 1; width < runs_; width *= 2) {
@@ -97,9 +99,10 @@ class SortedVertices {
 
 }  // namespace
 
-SweepOrder::SweepOrder(int32_t num_vertices, std::span<const int32_t> edges, std::span<const double> positions,
-                       Team& team)
-    : points(num_vertices), vertex(num_vertices), first(size_t(num_vertices) + 1), incoming(num_vertices) {
+SweepOrder::SweepOrder(int32_t num_vertices, std::span<const int32_t> edges,
+                       std::span<const double> positions, Team& team)
+    : points(num_vertices), vertex(num_vertices), first(size_t(num_vertices) + 1),
+      incoming(num_vertices) {
   group_segments(edges, sort_vertices(positions, team), team);
 }
 
@@ -117,7 +120,8 @@ UnwrittenVector<int32_t> SweepOrder::sort_vertices(std::span<const double> posit
 }
 
 // Looking up the ranks is scattered: done once.
-void SweepOrder::group_segments(std::span<const int32_t> edges, const UnwrittenVector<int32_t>& rank, Team& team) {
+void SweepOrder::group_segments(std::span<const int32_t> edges,
+                                const UnwrittenVector<int32_t>& rank, Team& team) {
   const bool shared = team.threads() > 1;
   const auto add_one = [shared](int32_t& count) {
     return shared ? __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED) : count++;
@@ -168,9 +172,11 @@ std::pair<int32_t, int32_t> SweepOrder::sort_fans(Team& team) {
   const int parts = Team::parts(20.0 * double(num_vertices()));
   std::vector<std::pair<int32_t, int32_t>> overlap(parts, {-1, -1});
   team.split(num_vertices(), parts, [&](int64_t low, int64_t high, int part) {
-    for (int64_t v = low; v < high && overlap[part].first < 0; ++v) overlap[part] = sort_fan(int32_t(v));
+    for (int64_t v = low; v < high && overlap[part].first < 0; ++v)
+      overlap[part] = sort_fan(int32_t(v));
   });
-  const auto found = std::find_if(overlap.begin(), overlap.end(), [](const auto& pair) { return pair.first >= 0; });
+  const auto found = std::find_if(overlap.begin(), overlap.end(),
+                                  [](const auto& pair) { return pair.first >= 0; });
   return found == overlap.end() ? std::pair(-1, -1) : *found;
 }
 
@@ -188,10 +194,13 @@ std::pair<int32_t, int32_t> SweepOrder::sort_fan(int32_t v) {
     if (s.right == t.right) return s.half_edge < t.half_edge;
     return orientation(points[v], points[s.right], points[t.right]) > 0;
   };
-  sort([](const Segment& s, const Segment& t) { return s.half_edge < t.half_edge; });  // threads mix them
+  sort([](const Segment& s, const Segment& t) {
+    return s.half_edge < t.half_edge;
+  });  // threads mix them
   sort(lower);
   for (auto i = begin + 1; i != end; ++i) {
-    if ((i - 1)->right != i->right && !lower(*(i - 1), *i)) return {(i - 1)->half_edge >> 1, i->half_edge >> 1};
+    if ((i - 1)->right != i->right && !lower(*(i - 1), *i))
+      return {(i - 1)->half_edge >> 1, i->half_edge >> 1};
   }
   return {-1, -1};
 }

@@ -43,14 +43,10 @@ struct Ball {
 class ClassSearch {
  public:
   ClassSearch(int32_t num_vertices, std::span<const int32_t> edges, int32_t max_left_out,
-         Control& control)
-      : n_(num_vertices),
-        m_(static_cast<int32_t>(edges.size() / 2)),
-        edges_(edges),
+              Control& control)
+      : n_(num_vertices), m_(static_cast<int32_t>(edges.size() / 2)), edges_(edges),
         max_left_out_(std::min(max_left_out, kGenerators - kHoles)),
-        most_generators_(kHoles + max_left_out_),
-        control_(control),
-        here_(num_vertices),
+        most_generators_(kHoles + max_left_out_), control_(control), here_(num_vertices),
         there_(num_vertices) {}
 
   TorusClasses run(int32_t least_length) {
@@ -182,7 +178,8 @@ class ClassSearch {
   // Half of the faces of a graph on a torus are hardly longer than the mean, and holes of diluted
   // lattices have all lengths, with gaps between the longest.
   bool is_hopeless(int32_t idle) const {
-    return idle > std::max(3, length_ / 4) || (length_ >= 8 && 2 * waiting_.size() > outside_.size());
+    return idle > std::max(3, length_ / 4) ||
+           (length_ >= 8 && 2 * waiting_.size() > outside_.size());
   }
 
   // An edge gets the class of a path of known edges that closes a short cycle with it.
@@ -308,8 +305,7 @@ class ClassSearch {
     for (const Class& one : class_) {
       for (const int32_t k : chosen) found.classes.push_back(one[k]);
     }
-    return std::adjacent_find(found.left_out.begin(), found.left_out.end()) ==
-           found.left_out.end();
+    return std::adjacent_find(found.left_out.begin(), found.left_out.end()) == found.left_out.end();
   }
 };
 

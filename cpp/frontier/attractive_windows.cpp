@@ -58,8 +58,7 @@ struct Ranks {
   std::vector<int32_t> first, second;
   std::vector<int32_t> level;  // distance from where the second search begins
 
-  Ranks(const Graph& graph, int32_t n)
-      : first(n, -1), second(n, -1), level(n, 0), seen_(n, -1) {
+  Ranks(const Graph& graph, int32_t n) : first(n, -1), second(n, -1), level(n, 0), seen_(n, -1) {
     int32_t next = 0;
     for (int32_t v = 0; v < n; ++v) {
       if (first[v] >= 0) continue;
@@ -289,8 +288,8 @@ bool Rounds::narrow(const Window& window, int32_t k, AttractiveEnds& ends, Windo
   }
   const PairwiseView view = inside.view();
   const auto program = frontier_program(view, inside.layout, sizes_.max_bits);
-  const FrontierSum sum = frontier_sum(view, program, true, Exponents::kAny,
-                                       frontier_spare_tables(program), control);
+  const FrontierSum sum =
+      frontier_sum(view, program, true, Exponents::kAny, frontier_spare_tables(program), control);
   if (!(sum.error <= kBlurred)) return true;
   // Sums of nonnegative numbers, at most 2^20 of them: enlarged for their rounding. A field moves
   // a probability by at most half of what it moves itself.
@@ -324,8 +323,10 @@ bool Rounds::narrow(const Window& window, int32_t k, AttractiveEnds& ends, Windo
   using By = WindowTrace;
   for (size_t i = 0; i < inside.spins.size(); ++i) {
     const double up = sum.singles[2 * i + 1];
-    if (from_above) lower(&Ends::nodes_upper, &By::nodes_upper, inside.spins[i], up);
-    else lift(&Ends::nodes_lower, &By::nodes_lower, inside.spins[i], up);
+    if (from_above)
+      lower(&Ends::nodes_upper, &By::nodes_upper, inside.spins[i], up);
+    else
+      lift(&Ends::nodes_lower, &By::nodes_lower, inside.spins[i], up);
   }
   // P(++) rises and P(--) falls with the boundary.
   for (size_t i = 0; i < inside.edge_names.size(); ++i) {

@@ -32,10 +32,10 @@ struct AttractiveView {
 // Ends of P(s_v = +1), and of the probabilities that both ends of an edge are up, or down.
 struct AttractiveEnds {
   std::vector<double> nodes_lower, nodes_upper, up_lower, up_upper, down_lower, down_upper;
-  int64_t windows = 0;    // that were summed over
-  int64_t too_wide = 0;   // that did not fit
-  bool in_time = true;    // false where the deadline came first; the ends hold all the same
-  WindowTrace trace{};    // of the last round, if asked for
+  int64_t windows = 0;   // that were summed over
+  int64_t too_wide = 0;  // that did not fit
+  bool in_time = true;   // false where the deadline came first; the ends hold all the same
+  WindowTrace trace{};   // of the last round, if asked for
 };
 
 struct WindowSizes {

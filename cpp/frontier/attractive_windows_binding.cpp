@@ -13,8 +13,8 @@ AttractiveEnds narrow(In2<int32_t> edges, In1<double> couplings, In1<double> fie
                       In1<double> nodes_lower, In1<double> nodes_upper, In1<double> up_lower,
                       In1<double> up_upper, In1<double> down_lower, In1<double> down_upper,
                       In1<double> guess, int32_t core, int32_t across, int32_t spins,
-                      int32_t max_bits, double goal,
-                      double wall, double held, bool trace, int threads, Progress progress, double seconds) {
+                      int32_t max_bits, double goal, double wall, double held, bool trace,
+                      int threads, Progress progress, double seconds) {
   const size_t n = fields.size(), m = couplings.size();
   if (edges.shape(0) != m || nodes_lower.size() != n || nodes_upper.size() != n ||
       up_lower.size() != m || up_upper.size() != m || down_lower.size() != m ||
@@ -38,8 +38,8 @@ AttractiveEnds narrow(In2<int32_t> edges, In1<double> couplings, In1<double> fie
                       copy_of(up_upper),    copy_of(down_lower),  copy_of(down_upper)};
   nb::gil_scoped_release release;
   return narrow_by_windows({flat(edges), flat(couplings), flat(fields)}, std::move(ends),
-                           flat(guess), {core, across, spins, max_bits, goal, wall, held}, trace, threads,
-                           control);
+                           flat(guess), {core, across, spins, max_bits, goal, wall, held}, trace,
+                           threads, control);
 }
 
 }  // namespace
@@ -73,9 +73,9 @@ void bind_attractive_windows(nb::module_& m) {
         nb::arg("nodes_lower").noconvert(), nb::arg("nodes_upper").noconvert(),
         nb::arg("up_lower").noconvert(), nb::arg("up_upper").noconvert(),
         nb::arg("down_lower").noconvert(), nb::arg("down_upper").noconvert(),
-        nb::arg("guess").noconvert(), nb::arg("core"),
-        nb::arg("across"), nb::arg("spins"), nb::arg("max_bits"), nb::arg("goal"), nb::arg("wall"),
-        nb::arg("held"), nb::arg("trace"), nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
+        nb::arg("guess").noconvert(), nb::arg("core"), nb::arg("across"), nb::arg("spins"),
+        nb::arg("max_bits"), nb::arg("goal"), nb::arg("wall"), nb::arg("held"), nb::arg("trace"),
+        nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

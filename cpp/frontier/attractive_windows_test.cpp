@@ -13,8 +13,7 @@ struct SmallGrid {
   std::vector<int32_t> edges;
   std::vector<double> couplings, fields, up, both_up, both_down;
 
-  SmallGrid(int32_t rows_, int32_t columns_, double coupling, double spread,
-            double shift = 0.0)
+  SmallGrid(int32_t rows_, int32_t columns_, double coupling, double spread, double shift = 0.0)
       : rows(rows_), columns(columns_) {
     const int32_t n = rows * columns;
     for (int32_t v = 0; v < n; ++v) {
@@ -51,8 +50,12 @@ struct SmallGrid {
   AttractiveView view() const { return {edges, couplings, fields}; }
   AttractiveEnds nothing_known() const {
     const std::vector<double> zeros(couplings.size(), 0), ones(couplings.size(), 1);
-    return {std::vector<double>(up.size(), 0), std::vector<double>(up.size(), 1), zeros, ones,
-            zeros, ones};
+    return {std::vector<double>(up.size(), 0),
+            std::vector<double>(up.size(), 1),
+            zeros,
+            ones,
+            zeros,
+            ones};
   }
   bool inside(const AttractiveEnds& ends) const {
     bool holds = true;
@@ -67,8 +70,8 @@ struct SmallGrid {
   }
 };
 
-AttractiveEnds narrow_grid(const SmallGrid& grid, const AttractiveEnds& ends, const WindowSizes& sizes,
-                           int threads, Control& control) {
+AttractiveEnds narrow_grid(const SmallGrid& grid, const AttractiveEnds& ends,
+                           const WindowSizes& sizes, int threads, Control& control) {
   return narrow_by_windows(grid.view(), ends, grid.up, sizes, true, threads, control);
 }
 
@@ -89,7 +92,8 @@ TEST_CASE("ends hold whatever the windows and walls, and narrow") {
       for (const int32_t spins : {1, 2, 5, 9, 12}) {
         for (const double held : {0.0, 0.4}) {
           Control control;
-          ends = narrow_grid(grid, ends, {1 + spins / 4, 2, spins, 8, 1e-9, wall, held}, 1, control);
+          ends =
+              narrow_grid(grid, ends, {1 + spins / 4, 2, spins, 8, 1e-9, wall, held}, 1, control);
           CHECK(grid.inside(ends));
           CHECK(total_width(ends) <= width);
           width = total_width(ends);
@@ -164,7 +168,8 @@ TEST_CASE("ends between walls that are often wrong hold only with what walls cos
       const auto found = narrow_grid(grid, known, {1, 1, 1, 4, 0.01, wall, 0.0}, 1, control);
       CHECK(grid.inside(found));
       for (size_t v = 0; v < grid.up.size(); v += 2) {
-        close += found.nodes_lower[v] > grid.up[v] - 0.05 || found.nodes_upper[v] < grid.up[v] + 0.05;
+        close +=
+            found.nodes_lower[v] > grid.up[v] - 0.05 || found.nodes_upper[v] < grid.up[v] + 0.05;
       }
     }
   }
@@ -196,8 +201,7 @@ TEST_CASE("windows that do not fit are made smaller, and a deadline leaves ends 
   CHECK(found.windows + found.too_wide > 0);
   CHECK(grid.inside(found));
   Control late([](double) { return true; }, 0.0);
-  const auto none =
-      narrow_grid(grid, grid.nothing_known(), {4, 3, 16, 8, 1e-9, 0.0, 0.0}, 2, late);
+  const auto none = narrow_grid(grid, grid.nothing_known(), {4, 3, 16, 8, 1e-9, 0.0, 0.0}, 2, late);
   CHECK(!none.in_time);
   CHECK(grid.inside(none));
 }

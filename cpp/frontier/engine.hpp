@@ -13,8 +13,8 @@
 namespace planaris::frontier {
 
 constexpr int kLanes = 16;
-constexpr int kRows = 64;    // 2^kGroupSlots
-constexpr int kHistory = 8;  // kGroupOps
+constexpr int kRows = 64;     // 2^kGroupSlots
+constexpr int kHistory = 8;   // kGroupOps
 constexpr double kTop = 400;  // log2 of a plain table's largest entry, within 40
 
 struct FreeArray {
@@ -39,8 +39,9 @@ struct Table {
 
 inline double log2_add(double a, double b) {
   const double high = std::max(a, b), low = std::min(a, b);
-  return low == -std::numeric_limits<double>::infinity() ? high
-                                                         : high + std::log2(1 + std::exp2(low - high));
+  return low == -std::numeric_limits<double>::infinity()
+             ? high
+             : high + std::log2(1 + std::exp2(low - high));
 }
 
 // Where the blocks of a group lie in a table.
@@ -144,7 +145,8 @@ template <class N, int L, int W>
 PLANARIS_INLINE void store(Table& table, const Blocks& blocks, uint64_t base,
                            double* __restrict rows, double* __restrict top) {
   const int32_t count = 1 << blocks.locals;
-  for (int32_t r = 0; r < count; ++r) N::template settle<L, W>(rows + r * L, size_t{kRows} * L, top);
+  for (int32_t r = 0; r < count; ++r)
+    N::template settle<L, W>(rows + r * L, size_t{kRows} * L, top);
   for (int plane = 0; plane < N::kPlanes; ++plane) {
     double* __restrict to = table.data.get() + plane * table.capacity + base;
     const double* __restrict from = rows + static_cast<ptrdiff_t>(plane) * kRows * L;

@@ -105,7 +105,8 @@ class Engine {
   template <class Visit>
   void reverse(int32_t spare, Visit&& visit);
 
-  // The most roundings of a probability: additions of joint weights, one after another, and its division.
+  // The most roundings of a probability: additions of joint weights, one after another, and its
+  // division.
   double additions() const { return additions_; }
 
   Table copy(const Table& from) {
@@ -162,8 +163,8 @@ class Engine {
   void note_loss(Table& table, const FrontierStep& step, double growth) {
     const auto ops = static_cast<double>(step.last_op - step.first_op);
     const double bits = std::max(step.bits_before, step.bits_after);
-    table.lost = log2_add(table.lost, bits + ops + std::log2(6 * ops + 6) - 1074 +
-                                          table.exponent + growth);
+    table.lost =
+        log2_add(table.lost, bits + ops + std::log2(6 * ops + 6) - 1074 + table.exponent + growth);
   }
 
   template <class Body>
@@ -258,8 +259,8 @@ class Engine {
     table.top = *std::max_element(tops.begin(), tops.end());
   }
 
-  double tell_group(const Table& alpha, Table& beta, const FrontierStep& step, double fa,
-                    double fb, double reference, FrontierSum& result);
+  double tell_group(const Table& alpha, Table& beta, const FrontierStep& step, double fa, double fb,
+                    double reference, FrontierSum& result);
   double tell_push(const Table& alpha, Table& beta, const FrontierOp& op, double fb,
                    double reference, FrontierSum& result);
   void unpop(Table& beta, int32_t slot, double factor);
@@ -324,7 +325,7 @@ double Engine<N>::tell_group(const Table& alpha, Table& beta, const FrontierStep
   std::vector<double> tops(parts, 0.0);
   std::vector<double> sums(size_t{kHistory} * 8 * parts, 0.0);
   team_.split(blocks.count, parts, [&](int64_t begin, int64_t end, int id) {
-    auto* own = reinterpret_cast<double(*)[8]>(sums.data() + size_t{kHistory} * 8 * id);
+    auto* own = reinterpret_cast<double (*)[8]>(sums.data() + size_t{kHistory} * 8 * id);
     backward_lanes<N>(alpha, beta, blocks, ops.data(), num_ops, fa, fb, reference, begin, end, own,
                       &tops[id]);
   });
@@ -367,7 +368,8 @@ double Engine<N>::tell_push(const Table& alpha, Table& beta, const FrontierOp& o
       double some[2] = {};
       for (int64_t i = first; i < std::min(first + kPushed, end); ++i) {
         N::template joint<1>(before + i, data + i, plane, m[0] * fb, e[0], reference, &some[0]);
-        N::template joint<1>(before + i, data + i + half, plane, m[1] * fb, e[1], reference, &some[1]);
+        N::template joint<1>(before + i, data + i + half, plane, m[1] * fb, e[1], reference,
+                             &some[1]);
         N::template replace_back<1>(data + i, data + i + half, plane, w);
         N::template settle<1>(data + i, plane, &tops[id]);
       }
@@ -506,7 +508,8 @@ double work_of(const FrontierStep& step) {
 template <class N>
 template <class Visit>
 void Engine<N>::reverse(int32_t spare, Visit&& visit) {
-  // Steps are counted by their work, in units of a mean step: checkpoints go where tables are large.
+  // Steps are counted by their work, in units of a mean step: checkpoints go where tables are
+  // large.
   const auto num_steps = static_cast<int32_t>(program_.steps.size());
   std::vector<double> work(num_steps + 1, 0.0);
   for (int32_t t = 0; t < num_steps; ++t) work[t + 1] = work[t] + work_of(program_.steps[t]);
@@ -612,7 +615,8 @@ FrontierSum sum_with(const PairwiseView& model, const FrontierProgram& program, 
       }
     });
   }
-  result.error = sum_error(program) + kUnit * engine.additions() + std::exp2(kTolerated) + program.constant_error +
+  result.error = sum_error(program) + kUnit * engine.additions() + std::exp2(kTolerated) +
+                 program.constant_error +
                  4 * kEps * std::abs(result.log_partition - program.log_constant) +
                  kEps * std::abs(result.log_partition);
   if (result.log_partition == -kInfinity) result.error = 0.0;
@@ -725,7 +729,7 @@ std::vector<int8_t> frontier_sample(const PairwiseView& model, const FrontierPro
     }
   }
   return sample_with<OwnExponent>(model, program, num_samples, seed, std::max(1, spare_tables / 2),
-                           control);
+                                  control);
 }
 
 }  // namespace planaris

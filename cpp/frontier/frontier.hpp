@@ -26,7 +26,7 @@ struct FrontierOp {
   int32_t slot = 0;      // kReplace, kPush, kPop: whose spin changes; kPair: one of the two
   int32_t control = -1;  // kPair: the other; kReplace: a neighbour of the new spin, or -1
   int32_t old_spin = -1, new_spin = -1;
-  int32_t spin = -1;     // kPair: the spin in `slot`
+  int32_t spin = -1;          // kPair: the spin in `slot`
   int32_t edge = -1;          // kReplace: old-new; kPair: slot-control
   int32_t control_edge = -1;  // kReplace: control-new
   double logs[8] = {};        // [control][old][new]; kPair: [control][slot]; kPush: [new]
@@ -46,10 +46,10 @@ struct FrontierProgram {
   std::vector<FrontierOp> ops;
   std::vector<FrontierStep> steps;
   int32_t max_bits = 0;
-  double log_constant = 0;     // of the normalisation: every table of logs has maximum zero
+  double log_constant = 0;  // of the normalisation: every table of logs has maximum zero
   double constant_error = 0;
-  double entries = 0;          // updates of table entries, the work
-  bool feasible = true;        // false when a factor is zero everywhere
+  double entries = 0;    // updates of table entries, the work
+  bool feasible = true;  // false when a factor is zero everywhere
 };
 
 // Throws std::invalid_argument when `layout` is no permutation of the spins, TableTooLarge

@@ -49,8 +49,8 @@ struct FrontierOps {
   bool feasible = true;
 };
 
-FrontierOps ops_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
-                   In1<int32_t> layout, int32_t max_bits) {
+FrontierOps ops_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles, In1<int32_t> layout,
+                   int32_t max_bits) {
   const PairwiseView model = view_of(edges, pairs, singles);
   nb::gil_scoped_release release;
   const auto program = frontier_program(model, flat(layout), max_bits);
@@ -75,22 +75,20 @@ FrontierOps ops_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
 }
 
 FrontierSum frontier_sum_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
-                   In1<int32_t> layout, bool marginals, bool wide, bool widen, int32_t spare,
-                   int threads, Progress progress, double seconds) {
+                            In1<int32_t> layout, bool marginals, bool wide, bool widen,
+                            int32_t spare, int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
   Control control = make_control(progress, seconds, threads);
   nb::gil_scoped_release release;
   const auto program = frontier_program(model, flat(layout), 40);
-  const Exponents exponents = wide    ? Exponents::kOwn
-                              : widen ? Exponents::kAny
-                                      : Exponents::kShared;
+  const Exponents exponents = wide ? Exponents::kOwn : widen ? Exponents::kAny : Exponents::kShared;
   return frontier_sum(model, program, marginals, exponents, spare, control);
 }
 
 std::tuple<Out1<int8_t>, double, double> frontier_max_of(In2<int32_t> edges, In1<double> pairs,
-                                                In1<double> singles, In1<int32_t> layout,
-                                                int32_t spare, int threads, Progress progress,
-                                                double seconds) {
+                                                         In1<double> singles, In1<int32_t> layout,
+                                                         int32_t spare, int threads,
+                                                         Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
   Control control = make_control(progress, seconds, threads);
   FrontierMax result;
@@ -103,8 +101,8 @@ std::tuple<Out1<int8_t>, double, double> frontier_max_of(In2<int32_t> edges, In1
 }
 
 Out1<int8_t> frontier_sample_of(In2<int32_t> edges, In1<double> pairs, In1<double> singles,
-                       In1<int32_t> layout, int64_t num_samples, uint64_t seed, bool wide,
-                       int32_t spare, int threads, Progress progress, double seconds) {
+                                In1<int32_t> layout, int64_t num_samples, uint64_t seed, bool wide,
+                                int32_t spare, int threads, Progress progress, double seconds) {
   const PairwiseView model = view_of(edges, pairs, singles);
   Control control = make_control(progress, seconds, threads);
   std::vector<int8_t> labels;
@@ -141,17 +139,17 @@ void bind_frontier(nb::module_& m) {
         nb::arg("limit"));
   m.def("frontier_cost", &cost_of, nb::arg("edges").noconvert(), nb::arg("layout").noconvert(),
         nb::arg("max_bits"));
-  m.def("frontier_sum", &frontier_sum_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
-        nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("marginals"),
-        nb::arg("wide"), nb::arg("widen"), nb::arg("spare"), nb::arg("threads"),
-        nb::arg("progress").none(), nb::arg("seconds"));
-  m.def("frontier_max", &frontier_max_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
-        nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("spare"),
+  m.def("frontier_sum", &frontier_sum_of, nb::arg("edges").noconvert(),
+        nb::arg("pairs").noconvert(), nb::arg("singles").noconvert(), nb::arg("layout").noconvert(),
+        nb::arg("marginals"), nb::arg("wide"), nb::arg("widen"), nb::arg("spare"),
         nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
-  m.def("frontier_sample", &frontier_sample_of, nb::arg("edges").noconvert(), nb::arg("pairs").noconvert(),
-        nb::arg("singles").noconvert(), nb::arg("layout").noconvert(), nb::arg("num_samples"),
-        nb::arg("seed"), nb::arg("wide"), nb::arg("spare"), nb::arg("threads"),
-        nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("frontier_max", &frontier_max_of, nb::arg("edges").noconvert(),
+        nb::arg("pairs").noconvert(), nb::arg("singles").noconvert(), nb::arg("layout").noconvert(),
+        nb::arg("spare"), nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("frontier_sample", &frontier_sample_of, nb::arg("edges").noconvert(),
+        nb::arg("pairs").noconvert(), nb::arg("singles").noconvert(), nb::arg("layout").noconvert(),
+        nb::arg("num_samples"), nb::arg("seed"), nb::arg("wide"), nb::arg("spare"),
+        nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

@@ -57,7 +57,8 @@ void check_grid(int32_t rows, int32_t columns, double beta) {
   CHECK(program.max_bits == frontier_width(grid.view(), layout, 64));
   for (const bool wide : {false, true}) {
     for (const int32_t spare : {0, 1, 2, 30}) {
-      const auto sum = frontier_sum(grid.view(), program, true, wide ? Exponents::kOwn : Exponents::kAny, spare, control);
+      const auto sum = frontier_sum(grid.view(), program, true,
+                                    wide ? Exponents::kOwn : Exponents::kAny, spare, control);
       CHECK(std::abs(sum.log_partition - best - std::log(z)) < 1e-12 * (1 + std::abs(best)));
       CHECK(std::abs(sum.singles[2 * n - 1] - last / z) < 1e-11);
       CHECK(sum.wide_exponents >= wide);
@@ -96,7 +97,8 @@ TEST_CASE("wide tables use all lanes") {
   const auto one = frontier_sum(grid.view(), across, true, Exponents::kAny, 3, control);
   const auto two = frontier_sum(grid.view(), down, true, Exponents::kOwn, 3, control);
   CHECK(std::abs(one.log_partition - two.log_partition) < 1e-12);
-  for (size_t i = 0; i < one.pairs.size(); ++i) CHECK(std::abs(one.pairs[i] - two.pairs[i]) < 1e-12);
+  for (size_t i = 0; i < one.pairs.size(); ++i)
+    CHECK(std::abs(one.pairs[i] - two.pairs[i]) < 1e-12);
 }
 
 TEST_CASE("layouts are permutations") {

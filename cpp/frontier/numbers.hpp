@@ -1,6 +1,7 @@
 // The three kinds of numbers a frontier table can hold, as operations on rows of L lanes.
 // A row of kind N takes N::kPlanes * L doubles; planes lie `plane` doubles apart.
-// Operations are written once for a pack of W lanes, which is one double or a register of them: to itself the compiler turns half of the loops over lanes into scalar code.
+// Operations are written once for a pack of W lanes, which is one double or a register of them: to
+// itself the compiler turns half of the loops over lanes into scalar code.
 #pragma once
 
 #include <algorithm>
@@ -90,8 +91,8 @@ struct OwnExponent {
   static PLANARIS_INLINE typename Pack<W>::Type down(typename Pack<W>::Type d) {
     const typename Pack<W>::Type most = d * 0.0 + 1023.0;
     const typename Pack<W>::Type k = 1023.0 - (d < most ? d : most);
-    return std::bit_cast<typename Pack<W>::Type>(
-        std::bit_cast<typename Pack<W>::Bits>(k + 0x1.8p52) << 52);
+    return std::bit_cast<typename Pack<W>::Type>(std::bit_cast<typename Pack<W>::Bits>(k + 0x1.8p52)
+                                                 << 52);
   }
   template <int L, int W = std::min(L, kPlainWidth)>
   static PLANARIS_INLINE void update(double* x0, double* x1, size_t plane, const Weights& w, int i,
@@ -147,8 +148,7 @@ struct OwnExponent {
       const T m = P::get(x + l), e = P::get(x + plane + l), zero = m * 0.0;
       const B bits = std::bit_cast<B>(m);
       const T shift = std::bit_cast<T>((bits >> 52) | 0x4330000000000000ULL) - (0x1p52 + 1023.0);
-      const T whole =
-          std::bit_cast<T>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+      const T whole = std::bit_cast<T>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
       P::set(x + plane + l, m == zero ? zero + kNowhere : e + shift);
       P::set(x + l, m == zero ? zero : whole);
     }

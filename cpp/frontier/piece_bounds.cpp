@@ -19,11 +19,11 @@ namespace {
 using frontier::Array;
 using frontier::make_array;
 
-constexpr int kWide = 8;            // entries handled at once: the lowest three bits
-constexpr int kMostControls = 10;   // neighbours to come of one spin, in the table
+constexpr int kWide = 8;              // entries handled at once: the lowest three bits
+constexpr int kMostControls = 10;     // neighbours to come of one spin, in the table
 constexpr double kSmallest = 1e-280;  // below, terms of a sum may underflow
-constexpr double kFewEntries = 3e5;    // sums too short for several threads
-constexpr double kLeast = 1e-15;    // probabilities of shared spins are kept away from 0 and 1
+constexpr double kFewEntries = 3e5;   // sums too short for several threads
+constexpr double kLeast = 1e-15;      // probabilities of shared spins are kept away from 0 and 1
 
 // log x for positive normal x: x = 2^e m, m in [sqrt(1/2), sqrt(2)), by the series of atanh.
 PLANARIS_INLINE double fast_log(double x) {
@@ -59,7 +59,7 @@ struct Kernel {
   int32_t high[kMostControls];
   enum Kind { kSum, kRoot, kPower, kMean } kind = kSum;
   double power = 1;
-  bool fresh = false;  // the two values of the bit differ afterwards
+  bool fresh = false;           // the two values of the bit differ afterwards
   std::vector<double> factors;  // [pattern][v][s][lane]
   std::vector<double> up;       // kMean: [pattern][v][lane], the probability of s = +1
 
@@ -222,8 +222,9 @@ PLANARIS_INLINE void backward_kind(const Kernel& kernel, double* __restrict back
           if constexpr (kKind == Kernel::kMean) {
             gain[l] += once[l] * share * fast_log(b / a);
           } else {
-            entropy[l] -= once[l] * share * (by_a * fast_log(std::max(by_a, 1e-290)) +
-                                             by_b * fast_log(std::max(by_b, 1e-290)));
+            entropy[l] -=
+                once[l] * share *
+                (by_a * fast_log(std::max(by_a, 1e-290)) + by_b * fast_log(std::max(by_b, 1e-290)));
           }
         }
       }
@@ -480,7 +481,8 @@ void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& loo
     if (factor != 1.0) log += exponent * 0.6931471805599453;
     error += kEps * (32 + 4 * size_of_logs_ + 4 * static_cast<double>(step.slots.size()));
     // The logarithm of a ratio is rounded, and so is its product with a probability.
-    if (kernel_.kind == Kernel::kMean) error += 16 * kEps * (std::log(extent.most / extent.least) + 64);
+    if (kernel_.kind == Kernel::kMean)
+      error += 16 * kEps * (std::log(extent.most / extent.least) + 64);
   }
   last_ = table_[0];
   log += std::log(last_ * factor);
@@ -577,8 +579,7 @@ PieceSums PieceSweep::sweep(const PieceNumbers& numbers, std::span<const double>
   return sums;
 }
 
-PieceSums PieceSweep::above(const PieceNumbers& numbers, bool derivatives,
-                            Control& control) const {
+PieceSums PieceSweep::above(const PieceNumbers& numbers, bool derivatives, Control& control) const {
   return sweep(numbers, {}, true, derivatives, control);
 }
 

@@ -4,7 +4,8 @@
 // other, in an order common to all. Spins of one piece are summed over. Of a shared spin each piece
 // holds a copy with a weight w > 0, and the weights of all copies add up to one:
 //   from above   Σ_s Π_r f_r(s) <= Π_r (Σ_s f_r(s)^(1/w_r))^w_r           (Hölder)
-//   from below   shared spins have probabilities q of their own, given at most one other shared spin
+//   from below   shared spins have probabilities q of their own, given at most one other shared
+//   spin
 //                that comes later; log Σ_s f(s) becomes Σ_s q(s) (log f(s) - w log q(s)), w of the
 //                entropy of q in each piece (Jensen).
 // Either way the logarithms of the pieces add up to a bound on log Z.
@@ -49,8 +50,8 @@ class PieceSweep {
   PieceSweep(std::vector<Piece> pieces, int32_t max_bits);
 
   const std::vector<int32_t>& bits() const { return bits_; }  // of each piece's table
-  double entries() const;        // updates of table entries in one evaluation
-  double kept_bytes() const;     // of the tables that derivatives need, for the largest piece
+  double entries() const;     // updates of table entries in one evaluation
+  double kept_bytes() const;  // of the tables that derivatives need, for the largest piece
 
   // Both throw std::range_error when the entries of a table differ by more than doubles can say.
   PieceSums above(const PieceNumbers& numbers, bool derivatives, Control& control) const;
@@ -61,11 +62,11 @@ class PieceSweep {
  private:
   struct Step {
     int32_t spin, slot;
-    int32_t bits = 0;           // of the table: slots from there on are free
+    int32_t bits = 0;  // of the table: slots from there on are free
     bool shared;
-    int32_t fresh = -1;       // the edge to the spin that takes over the slot, or -1
+    int32_t fresh = -1;  // the edge to the spin that takes over the slot, or -1
     bool fresh_is_context = false;
-    int32_t context_slot = -1;  // where the context is, unless it takes over the slot
+    int32_t context_slot = -1;          // where the context is, unless it takes over the slot
     std::vector<int32_t> slots, edges;  // of the other neighbours to come
   };
   struct Program {

@@ -61,8 +61,8 @@ void bind_piece_bounds(nb::module_& m) {
           "__init__",
           [](PieceSweep* self, In1<int64_t> spin_offsets, In1<int64_t> edge_offsets,
              In2<int32_t> edges, In1<uint8_t> shared, In1<int32_t> context, int32_t max_bits) {
-            new (self) PieceSweep(pieces_of(spin_offsets, edge_offsets, edges, shared, context),
-                                  max_bits);
+            new (self)
+                PieceSweep(pieces_of(spin_offsets, edge_offsets, edges, shared, context), max_bits);
           },
           nb::arg("spin_offsets").noconvert(), nb::arg("edge_offsets").noconvert(),
           nb::arg("edges").noconvert(), nb::arg("shared").noconvert(),

@@ -158,7 +158,8 @@ TEST_CASE("tables shrink between wide parts of a piece and grow again") {
   CHECK(sweep.bits()[0] == 5);
   CHECK(sweep.entries() < 12 * 32);
   const double truth = log_sum(12, edges, J, h);
-  CHECK(total(sweep.above({J, h, weights}, true, control)) == doctest::Approx(truth).epsilon(1e-12));
+  CHECK(total(sweep.above({J, h, weights}, true, control)) ==
+        doctest::Approx(truth).epsilon(1e-12));
 
   // Spins 1 and 8 as if they were shared: derivatives are those of differences.
   piece.shared[1] = piece.shared[8] = 1;

@@ -11,8 +11,8 @@
 namespace planaris {
 namespace {
 
-constexpr size_t kGroupSlots = 6;   // a block of 2^6 rows of 16 lanes is 8 KiB
-constexpr int32_t kGroupOps = 8;    // whose history has to stay in the cache
+constexpr size_t kGroupSlots = 6;  // a block of 2^6 rows of 16 lanes is 8 KiB
+constexpr int32_t kGroupOps = 8;   // whose history has to stay in the cache
 
 struct Links {
   std::vector<int32_t> offsets, neighbors, edges;
@@ -279,8 +279,7 @@ class Builder {
     std::sort(group_.begin(), group_.end());
     const auto bits = static_cast<int32_t>(occupant_.size());
     program_.steps.push_back({FrontierStep::kGroup, bits, bits, group_begin_,
-                              static_cast<int32_t>(program_.ops.size()), 0, 0,
-                              std::move(group_)});
+                              static_cast<int32_t>(program_.ops.size()), 0, 0, std::move(group_)});
     group_.clear();
   }
 

@@ -13,7 +13,7 @@ namespace planaris {
 
 namespace {
 
-constexpr int32_t kWorthATask = 20000;   // faces
+constexpr int32_t kWorthATask = 20000;    // faces
 constexpr int32_t kLargeGraph = 1 << 17;  // faces above which
 constexpr int32_t kSmallPart = 1 << 10;   // parts of so few are cut straight and left at that,
 constexpr int32_t kBand = 12;             // and larger ones improved this near to the cut only
@@ -221,8 +221,9 @@ struct Spot {
 // of it, and moves the column there, unless the halves would be too uneven.
 size_t between_columns(std::span<Spot> spots, int axis, size_t half) {
   const double column = spots[half].at[axis];
-  const auto first = std::partition(spots.begin(), spots.begin() + static_cast<std::ptrdiff_t>(half),
-                                    [&](const Spot& s) { return s.at[axis] < column; });
+  const auto first =
+      std::partition(spots.begin(), spots.begin() + static_cast<std::ptrdiff_t>(half),
+                     [&](const Spot& s) { return s.at[axis] < column; });
   const auto last = std::partition(spots.begin() + static_cast<std::ptrdiff_t>(half), spots.end(),
                                    [&](const Spot& s) { return s.at[axis] == column; });
   const auto before = static_cast<size_t>(first - spots.begin());
@@ -330,7 +331,8 @@ Dissection bisect_faces(const Faces& faces, std::span<const double> centres, int
     Part part = std::move(top[k].part);
     top[k].halved = k < inner && part.graph.count() > worth_halving;
     if (top[k].halved) {
-      std::tie(top[2 * k + 1].part, top[2 * k + 2].part) = halve(part, centres, num_faces, bisection);
+      std::tie(top[2 * k + 1].part, top[2 * k + 2].part) =
+          halve(part, centres, num_faces, bisection);
     } else {
       dissect(std::move(part), centres, num_faces, leaf_size, bisection, top[k].below);
     }

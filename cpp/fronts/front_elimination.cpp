@@ -4,7 +4,8 @@ namespace planaris {
 
 namespace {
 
-PLANARIS_CLONES void take_pair_of_doubles(int rows, int k, int stop, double* column, double* keep, double d) {
+PLANARIS_CLONES void take_pair_of_doubles(int rows, int k, int stop, double* column, double* keep,
+                                          double d) {
   take_pair_by_rows(rows, k, stop, column, keep, d);
 }
 

@@ -24,8 +24,9 @@ struct RowPair {
   int32_t first, second;
 };
 
-// One pivot d, entry (k, k + 1), of rows × rows numbers. `column`: k and k + 1 and those after them. With u, v the
-// entries below the pivot: keeps them, side by side, leaves L = [v, -u] / d, and adds L [u v]ᵀ to columns [k + 2, stop).
+// One pivot d, entry (k, k + 1), of rows × rows numbers. `column`: k and k + 1 and those after
+// them. With u, v the entries below the pivot: keeps them, side by side, leaves L = [v, -u] / d,
+// and adds L [u v]ᵀ to columns [k + 2, stop).
 template <class T>
 PLANARIS_INLINE void take_pair_by_rows(int rows, int k, int stop, T* column, T* keep, const T& d) {
   const T inverse = T(1.0) / d;
@@ -87,7 +88,8 @@ class FrontElimination {
     return run_arranged(count);
   }
 
-  // The two steps of `run_in_order`: brings the rows of `pairs` to the front, eliminates so many pairs.
+  // The two steps of `run_in_order`: brings the rows of `pairs` to the front, eliminates so many
+  // pairs.
   void arrange(std::span<const RowPair> pairs) {
     std::vector<int32_t> place(n_);
     for (int k = 0; k < n_; ++k) place[perm_[k]] = k;

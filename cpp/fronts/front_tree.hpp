@@ -19,16 +19,16 @@ namespace planaris {
 struct FrontTree {
   // Nodes in postorder: children before parents, the root last. Leaves have children -1.
   std::vector<int32_t> left, right, parent;
-  std::vector<int32_t> edge_order;   // edges in the order in which they are joined
-  std::vector<int32_t> own;          // num_nodes + 1: where a node's edges begin in edge_order
-  std::vector<int64_t> boundary;     // num_nodes + 1: where a node's boundary rows begin
-  std::vector<int32_t> place;        // row of the parent's front for every boundary row
+  std::vector<int32_t> edge_order;     // edges in the order in which they are joined
+  std::vector<int32_t> own;            // num_nodes + 1: where a node's edges begin in edge_order
+  std::vector<int64_t> boundary;       // num_nodes + 1: where a node's boundary rows begin
+  std::vector<int32_t> place;          // row of the parent's front for every boundary row
   std::vector<int32_t> boundary_legs;  // leg of every boundary row
-  std::vector<int32_t> leaf_faces;   // num_nodes + 1: where a leaf's faces begin in face_begin
-  std::vector<int64_t> face_begin;   // listed faces + 1: where a face begins in face_legs
-  std::vector<int32_t> face_legs;    // half-edges in walking order
-  std::vector<int32_t> face_rows;    // their rows in the front of the leaf
-  std::vector<double> work;          // per node: multiplications of its subtree, about
+  std::vector<int32_t> leaf_faces;     // num_nodes + 1: where a leaf's faces begin in face_begin
+  std::vector<int64_t> face_begin;     // listed faces + 1: where a face begins in face_legs
+  std::vector<int32_t> face_legs;      // half-edges in walking order
+  std::vector<int32_t> face_rows;      // their rows in the front of the leaf
+  std::vector<double> work;            // per node: multiplications of its subtree, about
 
   int32_t num_nodes() const { return static_cast<int32_t>(left.size()); }
   int32_t own_rows(int32_t node) const { return 2 * (own[node + 1] - own[node]); }

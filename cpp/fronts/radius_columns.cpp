@@ -31,8 +31,9 @@ PLANARIS_CLONES void fill_radius_columns(int count, RadiusFactors f, const doubl
   }
 }
 
-PLANARIS_CLONES void enlarge_radii(int count, double entry, double tiny, const double* __restrict entries,
-                                   const double* __restrict radii, double* __restrict to) {
+PLANARIS_CLONES void enlarge_radii(int count, double entry, double tiny,
+                                   const double* __restrict entries, const double* __restrict radii,
+                                   double* __restrict to) {
   for (int i = 0; i < count; ++i) {
     to[i] = (radii[i] + entry * std::fabs(entries[i])) * kReadRadius + tiny;
   }
@@ -40,12 +41,14 @@ PLANARIS_CLONES void enlarge_radii(int count, double entry, double tiny, const d
 
 }  // namespace
 
-void hand_on_radii(int count, HandedOn rule, const double* entries, const double* radii, double* to) {
+void hand_on_radii(int count, HandedOn rule, const double* entries, const double* radii,
+                   double* to) {
   enlarge_radii(count, rule.entry, rule.tiny, entries, radii, to);
 }
 
-void radius_columns(int count, const RadiusPivot& pivot, HandedOn rule, const double* u, const double* v,
-                    const double* ru, const double* rv, double* left, double* right, int64_t step) {
+void radius_columns(int count, const RadiusPivot& pivot, HandedOn rule, const double* u,
+                    const double* v, const double* ru, const double* rv, double* left,
+                    double* right, int64_t step) {
   const RadiusFactors factors{1.0 / pivot.size,
                               0.5 / pivot.size,
                               (1 + pivot.ratio) * kReadRadius,

@@ -83,14 +83,15 @@ class RadiusFront {
     std::copy(v + k + 2, v + n_, keep_v + k + 2);
     double *left = column(buffers_.left.data(), 2 * (k - window)),
            *right = column(buffers_.right.data(), 2 * (k - window));
-    radius_columns(n_ - k - 2, {size, ratio, update_, underflow_ * kTinyFactor}, rule_, u + k + 2, v + k + 2,
-                   ru + k + 2, rv + k + 2, left + k + 2, right + k + 2, n_);
+    radius_columns(n_ - k - 2, {size, ratio, update_, underflow_ * kTinyFactor}, rule_, u + k + 2,
+                   v + k + 2, ru + k + 2, rv + k + 2, left + k + 2, right + k + 2, n_);
     const double inverse = 1.0 / d;
     for (int i = k + 2; i < n_; ++i) {
       u[i] = keep_v[i] * inverse;
       v[i] = -(keep_u[i] * inverse);
     }
-    const double *e1 = left, *z1 = left + n_, *e2 = left + 2 * size_t(n_), *z2 = left + 3 * size_t(n_);
+    const double *e1 = left, *z1 = left + n_, *e2 = left + 2 * size_t(n_),
+                 *z2 = left + 3 * size_t(n_);
     u[k + 1] = d;
     for (int m = k + 2; m < stop; ++m) {
       const double um = keep_u[m], vm = keep_v[m];
@@ -111,8 +112,8 @@ class RadiusFront {
                       column(a_, first) + first, n_, buffers_.packing, parallel);
     const size_t at = size_t(2 * (from - window)) * n_ + first;
     rank_update_lower(n_ - first, last - first, 2 * (to - from), buffers_.left.data() + at, n_,
-                      buffers_.right.data() + at, n_, column(r_, first) + first, n_, buffers_.packing,
-                      parallel);
+                      buffers_.right.data() + at, n_, column(r_, first) + first, n_,
+                      buffers_.packing, parallel);
   }
 
   double *a_, *r_;

@@ -11,7 +11,7 @@ namespace planaris {
 
 namespace {
 
-constexpr int kSmall = 24 * 24 * 8;  // below this many multiplications packing does not pay
+constexpr int kSmall = 24 * 24 * 8;        // below this many multiplications packing does not pay
 constexpr int64_t kWorthThreads = 20'000;  // multiplications of double-doubles
 
 #define SIMD_FILE "fronts/tile_product.inl"
@@ -38,13 +38,14 @@ void pack(int rows, int depth, const double* x, int64_t row_step, int64_t column
   }
 }
 
-// The rows and columns of a tile that count: `height` × `width`, of column q those after `above` + q.
+// The rows and columns of a tile that count: `height` × `width`, of column q those after `above` +
+// q.
 struct TilePart {
   int above, height, width;
 };
 
-void add_part(const ProductTile& tile, int depth, const double* left, const double* right, double alpha,
-              TilePart part, double* c, int64_t ldc) {
+void add_part(const ProductTile& tile, int depth, const double* left, const double* right,
+              double alpha, TilePart part, double* c, int64_t ldc) {
   double sums[kMostTileRows * kTileColumns] = {};
   tile.add(depth, left, right, alpha, sums, tile.rows);
   for (int q = 0; q < part.width; ++q) {
@@ -55,13 +56,14 @@ void add_part(const ProductTile& tile, int depth, const double* left, const doub
 }
 
 template <class T>
-PLANARIS_INLINE void sum_products(int rows, int columns, int depth, const T* x, int64_t ldx, const T* y,
-                       int64_t ldy, T* c, int64_t ldc) {
+PLANARIS_INLINE void sum_products(int rows, int columns, int depth, const T* x, int64_t ldx,
+                                  const T* y, int64_t ldy, T* c, int64_t ldc) {
   for (int j = 0; j < columns; ++j) {
     T* target = c + j * ldc;
     int t = 0;
     for (; t + 3 < depth; t += 4) {  // the same sums as two by two
-      const T y0 = y[j + t * ldy], y1 = y[j + (t + 1) * ldy], y2 = y[j + (t + 2) * ldy], y3 = y[j + (t + 3) * ldy];
+      const T y0 = y[j + t * ldy], y1 = y[j + (t + 1) * ldy], y2 = y[j + (t + 2) * ldy],
+              y3 = y[j + (t + 3) * ldy];
       const T *x0 = x + t * ldx, *x1 = x0 + ldx, *x2 = x1 + ldx, *x3 = x2 + ldx;
       for (int i = j + 1; i < rows; ++i) {
         target[i] = (target[i] + (x0[i] * y0 + x1[i] * y1)) + (x2[i] * y2 + x3[i] * y3);
@@ -85,8 +87,9 @@ void plain_rank_update(int rows, int columns, int depth, const T* x, int64_t ldx
   sum_products(rows, columns, depth, x, ldx, y, ldy, c, ldc);
 }
 
-PLANARIS_CLONES void plain_rank_update(int rows, int columns, int depth, const double* x, int64_t ldx,
-                                       const double* y, int64_t ldy, double* c, int64_t ldc) {
+PLANARIS_CLONES void plain_rank_update(int rows, int columns, int depth, const double* x,
+                                       int64_t ldx, const double* y, int64_t ldy, double* c,
+                                       int64_t ldc) {
   sum_products(rows, columns, depth, x, ldx, y, ldy, c, ldc);
 }
 
@@ -101,7 +104,8 @@ const ProductTile& chosen_tile() {
       {&avx2::tile_product, &avx2::tile_sums, &avx2::tile_split, avx2::kTileRows},
       {&avx512::tile_product, &avx512::tile_sums, &avx512::tile_split, avx512::kTileRows});
 #else
-  static const ProductTile chosen{&plain::tile_product, &plain::tile_sums, &plain::tile_split, plain::kTileRows};
+  static const ProductTile chosen{&plain::tile_product, &plain::tile_sums, &plain::tile_split,
+                                  plain::kTileRows};
 #endif
   return chosen;
 }
@@ -110,8 +114,8 @@ bool is_small_product(int rows, int columns, int depth) {
   return int64_t(rows) * columns * depth < 4 * kSmall;
 }
 
-void add_small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx, const double* y,
-                       int64_t ldy, double* c, int64_t ldc) {
+void add_small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx,
+                       const double* y, int64_t ldy, double* c, int64_t ldc) {
   static const auto chosen = PLANARIS_CHOOSE(small_product);
   chosen(rows, columns, depth, lower, x, ldx, y, ldy, c, ldc);
 }
@@ -134,7 +138,8 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
                        const ParallelFor& parallel) {
   if (columns <= 0 || depth <= 0) return;
   const int64_t multiplications = int64_t(rows) * columns * depth;
-  if (multiplications < kSmall) return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
+  if (multiplications < kSmall)
+    return plain_rank_update(rows, columns, depth, x, ldx, y, ldy, c, ldc);
   const ProductTile tile = chosen_tile();
   grow(packing.rows, size_t(round_up(rows, tile.rows)) * depth);
   grow(packing.columns, size_t(round_up(columns, kTileColumns)) * depth);
@@ -158,22 +163,23 @@ void rank_update_lower(int rows, int columns, int depth, const double* x, int64_
   if (!parallel || multiplications < 2'000'000) return strip(0, columns);
   // Strips of equal width; the longest columns first, so the short ones even out the end.
   const int width = 64;
-  parallel((columns + width - 1) / width, [&](int k) {
-    strip(k * width, std::min(columns, (k + 1) * width));
-  });
+  parallel((columns + width - 1) / width,
+           [&](int k) { strip(k * width, std::min(columns, (k + 1) * width)); });
 }
 
-PLANARIS_CLONES void small_multiply_add(int rows, int columns, int depth, double alpha, const double* a,
-                                        int64_t column_a, const double* b, int64_t row_b,
-                                        int64_t column_b, double* c, int64_t ldc) {
+PLANARIS_CLONES void small_multiply_add(int rows, int columns, int depth, double alpha,
+                                        const double* a, int64_t column_a, const double* b,
+                                        int64_t row_b, int64_t column_b, double* c, int64_t ldc) {
   for (int j = 0; j < columns; ++j) {
     double* to = c + j * ldc;
     const auto factor = [&](int t) { return alpha * b[t * row_b + j * column_b]; };
     int t = 0;
     for (; t + 3 < depth; t += 4) {  // the sums are those of one product after the other
       const double f0 = factor(t), f1 = factor(t + 1), f2 = factor(t + 2), f3 = factor(t + 3);
-      const double *a0 = a + t * column_a, *a1 = a0 + column_a, *a2 = a1 + column_a, *a3 = a2 + column_a;
-      for (int i = 0; i < rows; ++i) to[i] = (((to[i] + a0[i] * f0) + a1[i] * f1) + a2[i] * f2) + a3[i] * f3;
+      const double *a0 = a + t * column_a, *a1 = a0 + column_a, *a2 = a1 + column_a,
+                   *a3 = a2 + column_a;
+      for (int i = 0; i < rows; ++i)
+        to[i] = (((to[i] + a0[i] * f0) + a1[i] * f1) + a2[i] * f2) + a3[i] * f3;
     }
     for (; t < depth; ++t) {
       const double f = factor(t);

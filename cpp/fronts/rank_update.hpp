@@ -28,11 +28,12 @@ void rank_update_lower(int rows, int columns, int depth, const T* x, int64_t ldx
                        int64_t ldy, T* c, int64_t ldc, Packing& packing,
                        const ParallelFor& parallel);
 
-// C[i, j] += Σ_t X[i, t] Y[j, t], every sum in the order of t, and then added; with `lower` as rank_update_lower. For
-// few rows or columns: nothing is packed, but every column of X is read up to kSmallSlack numbers past its last row.
+// C[i, j] += Σ_t X[i, t] Y[j, t], every sum in the order of t, and then added; with `lower` as
+// rank_update_lower. For few rows or columns: nothing is packed, but every column of X is read up
+// to kSmallSlack numbers past its last row.
 constexpr int kSmallSlack = 7;
-void add_small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx, const double* y,
-                       int64_t ldy, double* c, int64_t ldc);
+void add_small_product(int rows, int columns, int depth, bool lower, const double* x, int64_t ldx,
+                       const double* y, int64_t ldy, double* c, int64_t ldc);
 // Whether that takes less time than products of packed tiles.
 bool is_small_product(int rows, int columns, int depth);
 
@@ -51,7 +52,7 @@ int multiply_add_roundings(int rows, int columns, int depth);
 // C column-major.
 template <class T>
 void multiply_add(int rows, int columns, int depth, T alpha, const T* a, int64_t row_a,
-                  int64_t column_a, const T* b, int64_t row_b, int64_t column_b, T* c,
-                  int64_t ldc, Packing& packing, const ParallelFor& parallel);
+                  int64_t column_a, const T* b, int64_t row_b, int64_t column_b, T* c, int64_t ldc,
+                  Packing& packing, const ParallelFor& parallel);
 
 }  // namespace planaris

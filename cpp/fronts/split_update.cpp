@@ -13,25 +13,26 @@ namespace planaris {
 namespace {
 
 constexpr int kAtOnce = 32;  // products that are summed up on their own, of what is left
-constexpr int kStrip = 8;  // slivers of columns that are one task
+constexpr int kStrip = 8;    // slivers of columns that are one task
 constexpr int kLeftBits = 23, kRightBits = 24;
 
-// So large that adding it and taking it off again rounds a number to a multiple of 2^(E-bits), 2^E being
-// the least power of two above `largest`: 1.5 · 2^52 times that. Zero for zero.
+// So large that adding it and taking it off again rounds a number to a multiple of 2^(E-bits), 2^E
+// being the least power of two above `largest`: 1.5 · 2^52 times that. Zero for zero.
 PLANARIS_INLINE double splitter(double largest, int bits) {
   if (largest == 0.0) return 0.0;
   const auto exponent = static_cast<int64_t>(std::bit_cast<uint64_t>(largest) >> 52) - 1023;
   return 1.5 * power_of_two(exponent + 1 - bits + 52);
 }
 
-// What a sliver of rows becomes, each `depth` times its height: leading parts, the rest, and numbers rounded to doubles.
+// What a sliver of rows becomes, each `depth` times its height: leading parts, the rest, and
+// numbers rounded to doubles.
 struct SplitSliver {
   double *lead, *rest, *whole;
 };
 
 // Splits `live` rows of a sliver, the others are zero; false if one is out of range.
-PLANARIS_INLINE bool split_rows(int live, int height, int depth, PairMatrix<const double> x, int bits,
-                                SplitSliver out) {
+PLANARIS_INLINE bool split_rows(int live, int height, int depth, PairMatrix<const double> x,
+                                int bits, SplitSliver out) {
   double most[kMostTileRows] = {}, nothing[kMostTileRows] = {};
   for (int t = 0; t < depth; ++t) {
     const double* column = x.high + t * x.step;
@@ -42,7 +43,8 @@ PLANARIS_INLINE bool split_rows(int live, int height, int depth, PairMatrix<cons
     }
   }
   for (int i = 0; i < live; ++i) {
-    if (nothing[i] != 0.0 || !(most[i] < 0x1p900) || (most[i] != 0.0 && most[i] < 0x1p-900)) return false;
+    if (nothing[i] != 0.0 || !(most[i] < 0x1p900) || (most[i] != 0.0 && most[i] < 0x1p-900))
+      return false;
     most[i] = splitter(most[i], bits);
   }
   for (int t = 0; t < depth; ++t) {
@@ -59,8 +61,8 @@ PLANARIS_INLINE bool split_rows(int live, int height, int depth, PairMatrix<cons
   return true;
 }
 
-PLANARIS_CLONES bool split_sliver(int live, int height, int depth, PairMatrix<const double> x, int bits,
-                                  SplitSliver out) {
+PLANARIS_CLONES bool split_sliver(int live, int height, int depth, PairMatrix<const double> x,
+                                  int bits, SplitSliver out) {
   // Heights that compilers know make the loops above a few registers.
   if (live == kMostTileRows) return split_rows(kMostTileRows, kMostTileRows, depth, x, bits, out);
   if (live == kTileColumns && height == kTileColumns) {
@@ -106,7 +108,9 @@ bool split_rank_update_lower(int first, int all_rows, int last, int depth,
   for (int k = 0; k < left_slivers; ++k) {
     double* to = packing.rows.data() + 2 * left_size * k;
     const int i = k * tile.rows, live = std::min(tile.rows, rows - i);
-    if (!split_sliver(live, tile.rows, depth, x.from(i, 0), kLeftBits, {to, to + left_size, nullptr})) return false;
+    if (!split_sliver(live, tile.rows, depth, x.from(i, 0), kLeftBits,
+                      {to, to + left_size, nullptr}))
+      return false;
   }
   const auto add_tile = [&](int i, int k) {
     const int j = k * kTileColumns, width = std::min(kTileColumns, columns - j);
@@ -117,8 +121,8 @@ bool split_rank_update_lower(int first, int all_rows, int last, int depth,
     const bool one_part = column + kTileColumns <= own || (column >= own && first + i >= own);
     if (one_part && width == kTileColumns && i + tile.rows <= rows) {
       const int64_t step = column < own ? high.own_step : high.rest_step;
-      tile.split(depth, kAtOnce, left, right, high.column(column) + first + i, low.column(column) + first + i,
-                 step);
+      tile.split(depth, kAtOnce, left, right, high.column(column) + first + i,
+                 low.column(column) + first + i, step);
       return;
     }
     double exact[kMostTileRows * kTileColumns], rest[kMostTileRows * kTileColumns];

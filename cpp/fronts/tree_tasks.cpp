@@ -20,8 +20,8 @@ TreeTasks cut_tasks(const FrontTree& tree, int threads) {
   cut.task_of_root.assign(num_nodes, -1);
   if (num_nodes == 0) return cut;
   // About eight subtrees a thread even out.
-  const double most = threads <= 1 ? tree.work.back() + 1
-                                   : std::max(tree.work.back() / (8.0 * threads), kWakeUp);
+  const double most =
+      threads <= 1 ? tree.work.back() + 1 : std::max(tree.work.back() / (8.0 * threads), kWakeUp);
   std::vector<int32_t> size(num_nodes, 1);
   for (int32_t node = 0; node < num_nodes; ++node) {
     if (!tree.is_leaf(node)) size[node] += size[tree.left[node]] + size[tree.right[node]];
@@ -35,8 +35,7 @@ TreeTasks cut_tasks(const FrontTree& tree, int threads) {
   return cut;
 }
 
-std::vector<std::vector<int32_t>> TreeTasks::successors(const FrontTree& tree,
-                                                        bool upwards) const {
+std::vector<std::vector<int32_t>> TreeTasks::successors(const FrontTree& tree, bool upwards) const {
   std::vector<std::vector<int32_t>> result(tasks.size());
   for (size_t t = 0; t < tasks.size(); ++t) {
     const int32_t parent = tree.parent[tasks[t].last];

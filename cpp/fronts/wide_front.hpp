@@ -35,15 +35,15 @@ class WideFront {
   static constexpr double kUnit = 0x1p-53, kRead = RadiusFront::kRead, kTiny = RadiusFront::kTiny;
   // Times the fresh error of an update, 2^-100 at least, more than underflows of a factor.
   static constexpr double kTinyFactor = 0x1p-950;
-  static constexpr int kWindow = 64;  // columns that are eliminated together
+  static constexpr int kWindow = 64;      // columns that are eliminated together
   static constexpr int kMostRows = 4000;  // radii are rounded no more often
 
-  // High and low parts of so many rows; there is room for kWideSlack more after each column. `r` holds
-  // as many radii, or is null.
+  // High and low parts of so many rows; there is room for kWideSlack more after each column. `r`
+  // holds as many radii, or is null.
   WideFront(FrontColumns high, FrontColumns low, double* r, int rows, double weight,
             WideBuffers& buffers, const ParallelFor& parallel, double underflow = 1.0)
-      : high_(high), low_(low), r_(r), n_(rows), r_step_(rows + kWideSlack), weight_(weight), underflow_(underflow),
-        buffers_(buffers), parallel_(parallel) {}
+      : high_(high), low_(low), r_(r), n_(rows), r_step_(rows + kWideSlack), weight_(weight),
+        underflow_(underflow), buffers_(buffers), parallel_(parallel) {}
 
   // Updates of so many multiplications may be split (fronts/split_update.hpp); not with radii.
   void allow_splitting(double multiplications) { worth_splitting_ = multiplications; }
@@ -79,10 +79,10 @@ class WideFront {
 
   // All updates of an entry are off by no more than this times the entry that is left and twice
   // all products: each adds its error relative to the entry before it and to its products, and the
-  // entry before all of them is at most the one after them and all products. Entries that are left go through
-  // one update per window. One of a window's columns goes through the windows before it, through panels of 16
-  // and through the columns before its own pair, fewer in all than the window has: (m + 4)² of what
-  // they add up to is more than the sum of theirs.
+  // entry before all of them is at most the one after them and all products. Entries that are left
+  // go through one update per window. One of a window's columns goes through the windows before it,
+  // through panels of 16 and through the columns before its own pair, fewer in all than the window
+  // has: (m + 4)² of what they add up to is more than the sum of theirs.
   static constexpr double updates_error(int eliminated) {
     const int left = eliminated % kWindow;
     const double last = left > 0 ? wide_update_error(left) : 0.0;
@@ -90,8 +90,8 @@ class WideFront {
   }
 
   // If updates may be split, an entry is off by this times the sum over windows of
-  // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|, too: every product counts in one update, of
-  // columns of one window.
+  // max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|, too: every product counts in one
+  // update, of columns of one window.
   static double split_error(int rows, int eliminated, double worth_splitting) {
     const bool any = double(rows) * rows * std::min(eliminated, kWindow) >= worth_splitting;
     return any ? kSplitError * kRead : 0.0;
@@ -104,8 +104,8 @@ class WideFront {
 
  private:
   static constexpr int kPanel = 16;
-  // Multiplications of radii. Below it terms are rounded one by one, but whole windows have fewer only where less
-  // than 125 rows are left: no radius is rounded 1000 times before it is read.
+  // Multiplications of radii. Below it terms are rounded one by one, but whole windows have fewer
+  // only where less than 125 rows are left: no radius is rounded 1000 times before it is read.
   static constexpr double kWorthPacking = 2e6;
 
   double* column(std::vector<double>& of, int j) const { return of.data() + size_t(j) * n_; }
@@ -120,7 +120,8 @@ class WideFront {
     const TwoDoubles inverse = wide_inverse(d);
     const PairMatrix<double> columns{high_.own, low_.own, high_.own_step},
         kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
-    wide_factors(n_ - k - 2, inverse.high, inverse.low, columns.from(k + 2, k), kept.from(k + 2, k - window));
+    wide_factors(n_ - k - 2, inverse.high, inverse.low, columns.from(k + 2, k),
+                 kept.from(k + 2, k - window));
     first[k + 1] = d.high;
     first_low[k + 1] = d.low;
     return true;
@@ -147,8 +148,9 @@ class WideFront {
     const PairMatrix<const double> l{high_.own, low_.own, high_.own_step};
     const PairMatrix<const double> kept{buffers_.kept.data(), buffers_.kept_low.data(), n_};
     if (double(n_ - first) * (last - first) * depth >= worth_splitting_ &&
-        split_rank_update_lower(first, n_, last, depth, l.from(0, from), kept.from(0, from - window),
-                                high_, low_, buffers_.pairs, parallel)) {
+        split_rank_update_lower(first, n_, last, depth, l.from(0, from),
+                                kept.from(0, from - window), high_, low_, buffers_.pairs,
+                                parallel)) {
       return;
     }
     const auto update_columns = [&](int begin, int end, PairMatrix<double> c) {
@@ -168,7 +170,8 @@ class WideFront {
   }
 
   // The same of their radii, by the columns that these pivots have left.
-  void update_radii(int from, int to, int window, int first, int last, const ParallelFor& parallel) {
+  void update_radii(int from, int to, int window, int first, int last,
+                    const ParallelFor& parallel) {
     const size_t at = size_t(2 * (from - window)) * n_ + first;
     const double *left = buffers_.left.data() + at, *right = buffers_.right.data() + at;
     double* radii = r_ + first * (r_step_ + 1);
@@ -176,14 +179,15 @@ class WideFront {
     if (double(rows) * columns * depth < kWorthPacking) {
       add_products_lower(rows, columns, depth, left, right, n_, radii, r_step_);
     } else {
-      rank_update_lower(rows, columns, depth, left, n_, right, n_, radii, r_step_, buffers_.packing, parallel);
+      rank_update_lower(rows, columns, depth, left, n_, right, n_, radii, r_step_, buffers_.packing,
+                        parallel);
     }
   }
 
   FrontColumns high_, low_;
   double* r_;
   int n_;
-  int64_t r_step_;  // from column to column of radii
+  int64_t r_step_;             // from column to column of radii
   double weight_, underflow_;  // of roundings and of underflow; tests change them
   WideBuffers& buffers_;
   const ParallelFor& parallel_;

@@ -53,8 +53,8 @@ void add_product(std::vector<double>& terms, double a, double b) {
 
 namespace {
 
-// C += X Yᵀ with random pairs: what an entry is off by, relative to |C| + Σ |x y|, and beside that to
-// what a split one is relative to; the largest.
+// C += X Yᵀ with random pairs: what an entry is off by, relative to |C| + Σ |x y|, and beside that
+// to what a split one is relative to; the largest.
 struct Closeness {
   double by_products = 0.0, by_largest = 0.0;
   bool normal = true;  // low parts are below half a unit of the high ones
@@ -123,11 +123,11 @@ TEST_CASE("sums of products that are split are as close as claimed, and not much
   for (int depth : {2, 20, 64}) {
     for (int rows : {3, 24, 61}) {
       for (double spread : {0.0, 0.5, 8.0}) {
-        const Closeness found = closeness(
-            rows, depth, spread, random, [&](int columns, auto x, auto y, auto c) {
-              CHECK(split_rank_update_lower(0, rows, columns, depth, x, y,
-                                            {c.high, nullptr, c.step, 0, columns},
-                                            {c.low, nullptr, c.step, 0, columns}, packing, nullptr));
+        const Closeness found =
+            closeness(rows, depth, spread, random, [&](int columns, auto x, auto y, auto c) {
+              CHECK(split_rank_update_lower(
+                  0, rows, columns, depth, x, y, {c.high, nullptr, c.step, 0, columns},
+                  {c.low, nullptr, c.step, 0, columns}, packing, nullptr));
             });
         CHECK(found.by_largest <= kSplitError);
         CHECK(found.normal);
@@ -159,14 +159,17 @@ TEST_CASE("split updates of columns in two parts are those of columns in one") {
       rest_low[at] = low[j * kStep + i];
     }
   }
-  const PairMatrix<const double> of_x{x.data(), lows.data(), kStep}, of_y{y.data(), lows.data(), kStep};
+  const PairMatrix<const double> of_x{x.data(), lows.data(), kStep},
+      of_y{y.data(), lows.data(), kStep};
   const FrontColumns whole{high.data(), nullptr, kStep, 0, kRows},
       whole_low{low.data(), nullptr, kStep, 0, kRows},
       parts{own.data(), rest.data(), kStep, kRestStep, kOwn},
       parts_low{own_low.data(), rest_low.data(), kStep, kRestStep, kOwn};
   WidePacking packing;
-  CHECK(split_rank_update_lower(kFirst, kRows, kRows, kDepth, of_x, of_y, whole, whole_low, packing, nullptr));
-  CHECK(split_rank_update_lower(kFirst, kRows, kRows, kDepth, of_x, of_y, parts, parts_low, packing, nullptr));
+  CHECK(split_rank_update_lower(kFirst, kRows, kRows, kDepth, of_x, of_y, whole, whole_low, packing,
+                                nullptr));
+  CHECK(split_rank_update_lower(kFirst, kRows, kRows, kDepth, of_x, of_y, parts, parts_low, packing,
+                                nullptr));
   for (int j = kFirst; j < kRows; ++j) {
     for (int i = j + 1; i < kRows; ++i) {
       CHECK(whole.column(j)[i] == parts.column(j)[i]);
@@ -182,22 +185,24 @@ TEST_CASE("what leaves the range is not split, and rows of zeros are") {
     std::vector<double> x(2 * kStep, 1.0), low(4 * kStep, 0.0), high(4 * kStep, 1.0);
     x[2] = x[kStep + 2] = entry;
     const PairMatrix<const double> of_x{x.data(), low.data(), kStep};
-    const bool split = split_rank_update_lower(0, kRows, 3, 2, of_x, of_x,
-                                               {high.data(), nullptr, kStep, 0, 3},
-                                               {low.data(), nullptr, kStep, 0, 3}, packing, nullptr);
+    const bool split =
+        split_rank_update_lower(0, kRows, 3, 2, of_x, of_x, {high.data(), nullptr, kStep, 0, 3},
+                                {low.data(), nullptr, kStep, 0, 3}, packing, nullptr);
     CHECK(split == (entry == 0.0 || entry == 1.0));
     CHECK(high[2] == (split ? 1.0 + 2 * entry : 1.0));
   }
 }
 
-// Sixteen rows have large numbers in the first window of columns and small ones in the second, sixteen others the
-// other way round: a bound without one of the windows fails, and one of largest numbers and sums over both is far wider.
+// Sixteen rows have large numbers in the first window of columns and small ones in the second,
+// sixteen others the other way round: a bound without one of the windows fails, and one of largest
+// numbers and sums over both is far wider.
 TEST_CASE("a front that is split is off by what its windows claim, each by itself") {
   constexpr int kEliminated = 2 * WideFront::kWindow, kBlock = 16, kRows = kEliminated + 2 * kBlock;
   constexpr int kStep = kRows + kWideSlack, kRestStep = 2 * kBlock + kWideSlack;
   std::mt19937_64 random(9);
   std::normal_distribution<double> normal;
-  std::vector<double> own(kStep * kEliminated, 0.0), own_low(own), rest(kRestStep * 2 * kBlock, 0.0), rest_low(rest);
+  std::vector<double> own(kStep * kEliminated, 0.0), own_low(own),
+      rest(kRestStep * 2 * kBlock, 0.0), rest_low(rest);
   for (int k = 0; k < kEliminated; ++k) {
     if (k % 2 == 0) own[k * kStep + k + 1] = -1 - std::fabs(normal(random));
     for (int i = kEliminated; i < kRows; ++i) {
@@ -212,7 +217,9 @@ TEST_CASE("a front that is split is off by what its windows claim, each by itsel
   WideFront front(high, low, nullptr, kRows, 1.0, buffers, alone);
   front.allow_splitting(0.0);
   REQUIRE(front.run());
-  const auto factor = [&](int i, int k) { return DoubleDouble(high.column(k)[i], low.column(k)[i]); };
+  const auto factor = [&](int i, int k) {
+    return DoubleDouble(high.column(k)[i], low.column(k)[i]);
+  };
   const double split = WideFront::split_error(kRows, kEliminated, 0.0);
   const double pairs = WideFront::updates_error(kEliminated) + 2 * WideFront::kQuotient;
   double most = 0.0;
@@ -226,7 +233,8 @@ TEST_CASE("a front that is split is off by what its windows claim, each by itsel
           const DoubleDouble d = factor(k + 1, k);
           off += d * (factor(i, k) * factor(j, k + 1) + -(factor(i, k + 1) * factor(j, k)));
           for (int m : {k, k + 1}) {
-            const double x = std::fabs(high.column(m)[i]), y = std::fabs(to_double(d) * high.column(m)[j]);
+            const double x = std::fabs(high.column(m)[i]),
+                         y = std::fabs(to_double(d) * high.column(m)[j]);
             left = std::max(left, x);
             right = std::max(right, y);
             left_sum += x;
@@ -246,11 +254,13 @@ TEST_CASE("a front that is split is off by what its windows claim, each by itsel
 TEST_CASE("no entry of a front is updated with a larger error than claimed") {
   for (int eliminated = 2; eliminated <= 300; eliminated += 2) {
     double left = 0.0;  // of an entry that is left, then of those of each pair of columns
-    for (int k = 0; k < eliminated; k += 64) left += wide_update_error(std::min(64, eliminated - k));
+    for (int k = 0; k < eliminated; k += 64)
+      left += wide_update_error(std::min(64, eliminated - k));
     CHECK(left <= WideFront::updates_error(eliminated));
     for (int pair = 0; pair < eliminated; pair += 2) {
       double own = pair / 64 * wide_update_error(64);
-      for (int k = pair / 64 * 64; k < pair; k += 16) own += wide_update_error(std::min(16, pair - k));
+      for (int k = pair / 64 * 64; k < pair; k += 16)
+        own += wide_update_error(std::min(16, pair - k));
       CHECK(own <= WideFront::updates_error(eliminated));
     }
   }
@@ -302,16 +312,18 @@ TEST_CASE("radii of many entries are what they are of one") {
     for (auto* radii : {&ru, &rv}) {
       for (double& r : *radii) r = positive(random);
     }
-    radius_columns(count, pivot, rule, u.high.data(), v.high.data(), ru.data(), rv.data(), left.data(),
-                   right.data(), step);
+    radius_columns(count, pivot, rule, u.high.data(), v.high.data(), ru.data(), rv.data(),
+                   left.data(), right.data(), step);
     hand_on_radii(count, rule, u.high.data(), ru.data(), to.data());
     for (int i = 0; i < count; ++i) {
       const double x = std::fabs(u.high[i]), y = std::fabs(v.high[i]);
       const double of_u = rule(u.high[i], ru[i]), of_v = rule(v.high[i], rv[i]);
       CHECK(to[i] == of_u);
       const double turned = (pivot.ratio + pivot.roundings) / 2, grown = 1 + pivot.ratio;
-      const double e1 = grown * (y / pivot.size + of_v / (2 * pivot.size) + pivot.tiny), z1 = of_u + turned * x;
-      const double e2 = grown * (x / pivot.size + of_u / (2 * pivot.size) + pivot.tiny), z2 = of_v + turned * y;
+      const double e1 = grown * (y / pivot.size + of_v / (2 * pivot.size) + pivot.tiny),
+                   z1 = of_u + turned * x;
+      const double e2 = grown * (x / pivot.size + of_u / (2 * pivot.size) + pivot.tiny),
+                   z2 = of_v + turned * y;
       const double expected[] = {e1, z1, e2, z2};
       for (int c = 0; c < 4; ++c) {
         CHECK(left[c * step + i] >= expected[c]);  // enlarged, by little
@@ -324,10 +336,11 @@ TEST_CASE("radii of many entries are what they are of one") {
 
 TEST_CASE("products of doubles are added below the diagonal, and nowhere else that counts") {
   std::mt19937_64 random(8);
-  for (const auto [rows, columns, depth] : {std::array{5, 2, 2}, std::array{30, 7, 12}, std::array{41, 41, 5}}) {
+  for (const auto [rows, columns, depth] :
+       {std::array{5, 2, 2}, std::array{30, 7, 12}, std::array{41, 41, 5}}) {
     const int64_t step = rows, c_step = rows + kWideSlack;
-    const Pairs x(step * depth + kWideSlack, random, 0.5), y(step * depth + kWideSlack, random, 0.5),
-        before(c_step * rows, random, 0.5);
+    const Pairs x(step * depth + kWideSlack, random, 0.5),
+        y(step * depth + kWideSlack, random, 0.5), before(c_step * rows, random, 0.5);
     std::vector<double> c = before.high;
     add_products_lower(rows, columns, depth, x.high.data(), y.high.data(), step, c.data(), c_step);
     for (int j = 0; j < rows; ++j) {
@@ -347,8 +360,9 @@ TEST_CASE("products of doubles are added below the diagonal, and nowhere else th
 TEST_CASE("small products are added where they count") {
   std::mt19937_64 random(9);
   for (const bool lower : {false, true}) {
-    for (const auto [rows, columns, depth] : {std::array{1, 1, 2}, std::array{5, 3, 2}, std::array{9, 9, 4},
-                                              std::array{16, 6, 1}, std::array{29, 13, 7}}) {
+    for (const auto [rows, columns, depth] :
+         {std::array{1, 1, 2}, std::array{5, 3, 2}, std::array{9, 9, 4}, std::array{16, 6, 1},
+          std::array{29, 13, 7}}) {
       const int64_t step = rows + 2;
       std::vector<double> x(step * depth + kSmallSlack), y(x.size()), before(step * columns);
       std::uniform_real_distribution<double> uniform(-1.0, 1.0);

@@ -23,7 +23,8 @@ using WideFactors = void (*)(int, double, double, PairMatrix<double>, PairMatrix
 
 constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
 
-// Slivers of `height` rows, at each depth high parts, then low parts; the last is filled with zeros.
+// Slivers of `height` rows, at each depth high parts, then low parts; the last is filled with
+// zeros.
 template <int height>
 void pack(int rows, int depth, PairMatrix<const double> x, double* out) {
   for (int i0 = 0; i0 < rows; i0 += height) {
@@ -86,12 +87,13 @@ void wide_rank_update_lower(int rows, int columns, int depth, PairMatrix<const d
            [&](int k) { strip(k * width, std::min(columns, (k + 1) * width)); });
 }
 
-void add_products_lower(int rows, int columns, int depth, const double* x, const double* y, int64_t step,
-                        double* c, int64_t c_step) {
+void add_products_lower(int rows, int columns, int depth, const double* x, const double* y,
+                        int64_t step, double* c, int64_t c_step) {
   static const DoubleTile tile = PLANARIS_CHOOSE(product_tile);
   for (int j = 0; j < columns; j += kWideColumns) {
     const int width = std::min(kWideColumns, columns - j);
-    for (int i = j + 1; i < rows; i += kWideRows) tile(width, depth, x + i, y + j, step, c + i + j * c_step, c_step);
+    for (int i = j + 1; i < rows; i += kWideRows)
+      tile(width, depth, x + i, y + j, step, c + i + j * c_step, c_step);
   }
 }
 

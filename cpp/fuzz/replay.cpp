@@ -1,5 +1,5 @@
-// Runs a fuzz target on every file of some folders: a corpus under any sanitizer, without libFuzzer.
-// Two threads run all of them at once: they share nothing, so nothing may race.
+// Runs a fuzz target on every file of some folders: a corpus under any sanitizer, without
+// libFuzzer. Two threads run all of them at once: they share nothing, so nothing may race.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,9 +1,9 @@
+#include "graph/biconnected.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <string>
-
-#include "graph/biconnected.hpp"
 
 namespace planaris {
 
@@ -61,8 +61,10 @@ Blocks biconnected_components(int32_t n, std::span<const int32_t> edges, Control
       const int32_t edge = entered[v] >> 1, above = edges[entered[v]];
       low[above] = std::min(low[above], low[v]);
       if (low[v] >= number[above]) {  // nothing below reaches past `above`
-        if (above == root) ++root_blocks;
-        else blocks.is_cut[above] = 1;
+        if (above == root)
+          ++root_blocks;
+        else
+          blocks.is_cut[above] = 1;
         for (int32_t top = -1; top != edge;) {
           top = stack.back();
           stack.pop_back();

@@ -12,8 +12,9 @@ struct Colouring {
   std::vector<int32_t> offsets;  // of the colours, into `order`
 };
 
-// Gives the vertices of a sequence the first colour that no neighbour has. The neighbours of vertex v
-// are neighbours[offsets[v]] to neighbours[offsets[v + 1] - 1]; a vertex beside itself is passed over.
+// Gives the vertices of a sequence the first colour that no neighbour has. The neighbours of vertex
+// v are neighbours[offsets[v]] to neighbours[offsets[v + 1] - 1]; a vertex beside itself is passed
+// over.
 Colouring colour_greedily(std::span<const int64_t> offsets, std::span<const int32_t> neighbours,
                           std::span<const int32_t> sequence);
 

@@ -10,10 +10,10 @@ namespace planaris {
 
 namespace {
 
-constexpr int32_t kCoarsest = 48;  // vertices that are halved without merging any further
-constexpr int32_t kManyTimes = 400;  // vertices above which several bisections are compared,
-constexpr int32_t kCoarser = 16;     // of a graph this many times smaller,
-constexpr int32_t kLarge = 1 << 10;  // which is large enough with so many vertices
+constexpr int32_t kCoarsest = 48;     // vertices that are halved without merging any further
+constexpr int32_t kManyTimes = 400;   // vertices above which several bisections are compared,
+constexpr int32_t kCoarser = 16;      // of a graph this many times smaller,
+constexpr int32_t kLarge = 1 << 10;   // which is large enough with so many vertices
 constexpr int32_t kMuchCoarser = 64;  // unless it is still this many times smaller;
 constexpr int kTries = 6;             // so many bisections are compared
 constexpr int kSeeds = 2;

@@ -100,9 +100,9 @@ TEST_CASE("halves of odd graphs are balanced and whole") {
     std::vector<std::pair<int32_t, int32_t>> edges;
     const int kind = trial % 3;
     for (int32_t v = 1; v < n; ++v) {
-      if (kind == 0) edges.push_back({0, v});                                  // a star
+      if (kind == 0) edges.push_back({0, v});  // a star
       if (kind == 1 && random() % 3 > 0) edges.push_back({static_cast<int32_t>(random() % v), v});
-    }                                                                          // 2: no edges
+    }  // 2: no edges
     const WeightedGraph g = from_edges(n, edges);
     const std::vector<uint8_t> side = GraphBisection().run(g);
     int64_t ones = 0;

@@ -40,8 +40,8 @@ class ExactSum {
   std::array<int64_t, kDigits> digits_{};
 };
 
-// The sum of couplings times the spins at both ends and of fields times spins. Spins are -1 or +1, numbers finite;
-// there are as many fields as spins, or none.
+// The sum of couplings times the spins at both ends and of fields times spins. Spins are -1 or +1,
+// numbers finite; there are as many fields as spins, or none.
 ExactSum log_weight(std::span<const int32_t> edges, std::span<const double> couplings,
                     std::span<const double> fields, std::span<const int8_t> spins, Team& team);
 

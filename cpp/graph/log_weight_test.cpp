@@ -47,7 +47,8 @@ TEST_CASE("log weights of integers, whatever the number of threads") {
     Team team(threads, quiet);
     const ExactSum sum = log_weight(edges, couplings, fields, spins, team);
     double value = 0.0;  // few digits of it are not zero: no rounding
-    for (int k = 0; k < ExactSum::kDigits; ++k) value += std::ldexp(double(sum.digits()[k]), 32 * k - 1074);
+    for (int k = 0; k < ExactSum::kDigits; ++k)
+      value += std::ldexp(double(sum.digits()[k]), 32 * k - 1074);
     CHECK(value == double(expected));
   }
 }

@@ -172,8 +172,7 @@ class TwoTrees {
 
   void augment(int32_t bridge) {
     const int32_t tail = arcs_[arcs_[bridge].twin].head, head = arcs_[bridge].head;
-    const Capacity amount =
-        bottleneck<true>(head, bottleneck<false>(tail, arcs_[bridge].room));
+    const Capacity amount = bottleneck<true>(head, bottleneck<false>(tail, arcs_[bridge].room));
     arcs_[bridge].room -= amount;
     arcs_[arcs_[bridge].twin].room += amount;
     push<false>(tail, amount);
@@ -249,8 +248,7 @@ struct BitRange {
   void include(double x) {
     if (x == 0.0) return;
     int exponent;
-    const auto whole =
-        static_cast<int64_t>(std::ldexp(std::frexp(std::abs(x), &exponent), 53));
+    const auto whole = static_cast<int64_t>(std::ldexp(std::frexp(std::abs(x), &exponent), 53));
     high = std::max(high, exponent);
     low = std::min(low, exponent - 53 + std::countr_zero(static_cast<uint64_t>(whole)));
   }
@@ -341,7 +339,8 @@ SignedForest balance_signs(int32_t n, std::span<const int32_t> edges,
       for (int32_t k = first[v]; k < first[v + 1]; ++k) {
         const int32_t e = arcs[k] / 2, u = edges[arcs[k] ^ 1];
         if (couplings[e] == 0.0) continue;
-        const auto sign = static_cast<int8_t>(couplings[e] > 0 ? result.gauge[v] : -result.gauge[v]);
+        const auto sign =
+            static_cast<int8_t>(couplings[e] > 0 ? result.gauge[v] : -result.gauge[v]);
         if (result.gauge[u] == 0) {
           result.gauge[u] = sign;
           up[u] = arcs[k];

@@ -24,8 +24,8 @@ CutResult minimum_cut(std::span<const int32_t> edges, std::span<const double> ca
                       std::span<const double> terminals, Control& control);
 
 struct SignedForest {
-  std::vector<int8_t> gauge;            // +1 or -1: J_uv gauge_u gauge_v >= 0 if balanced
-  std::vector<int32_t> frustrated;      // else: edges of a cycle with an odd number of negatives
+  std::vector<int8_t> gauge;        // +1 or -1: J_uv gauge_u gauge_v >= 0 if balanced
+  std::vector<int32_t> frustrated;  // else: edges of a cycle with an odd number of negatives
 };
 
 SignedForest balance_signs(int32_t num_vertices, std::span<const int32_t> edges,

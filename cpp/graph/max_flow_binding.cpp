@@ -6,9 +6,9 @@ namespace planaris::bindings {
 namespace {
 
 std::tuple<Out1<uint8_t>, Out1<double>, double, int> cut_of(In2<int32_t> edges,
-                                                           In1<double> capacities,
-                                                           In1<double> terminals,
-                                                           Progress progress, double seconds) {
+                                                            In1<double> capacities,
+                                                            In1<double> terminals,
+                                                            Progress progress, double seconds) {
   Control control = make_control(progress, seconds);
   CutResult result;
   {
@@ -36,8 +36,7 @@ Out1<int8_t> descend_of(In2<int32_t> edges, In1<double> couplings, In1<double> f
   std::vector<int8_t> spins(start.data(), start.data() + start.size());
   {
     nb::gil_scoped_release release;
-    descend_energy(flat(edges), flat(couplings), flat(fields), flat(fixed), spins, sweeps,
-                   control);
+    descend_energy(flat(edges), flat(couplings), flat(fields), flat(fixed), spins, sweeps, control);
   }
   return to_numpy(std::move(spins));
 }

@@ -9,9 +9,10 @@
 
 namespace planaris {
 
-// A word holds the parent of a vertex and, in its last bit, the parity to it. Whatever order threads see words in,
-// each of them is true, and parents only get smaller (Anderson and Woll 1991). Once all have joined, every root is
-// the smallest vertex of its tree, so that nothing depends on who came first.
+// A word holds the parent of a vertex and, in its last bit, the parity to it. Whatever order
+// threads see words in, each of them is true, and parents only get smaller (Anderson and Woll
+// 1991). Once all have joined, every root is the smallest vertex of its tree, so that nothing
+// depends on who came first.
 class SharedForest {
  public:
   SharedForest(int32_t size, Team& team) : word_(size) {
@@ -53,7 +54,8 @@ class SharedForest {
  private:
   uint32_t load(int32_t v) const { return __atomic_load_n(&word_[v], __ATOMIC_RELAXED); }
   bool exchange(int32_t v, uint32_t& expected, uint32_t wanted) {
-    return __atomic_compare_exchange_n(&word_[v], &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&word_[v], &expected, wanted, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
   }
 
   UnwrittenVector<uint32_t> word_;

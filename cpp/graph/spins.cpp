@@ -71,7 +71,8 @@ SpinAssignment spins_from_disagreements(int32_t num_vertices, std::span<const in
                                         std::span<const uint8_t> differ, Team& team) {
   const int parts = Team::parts(10.0 * double(differ.size() + size_t(num_vertices)));
   // What threads share takes two to three times as long.
-  if (team.threads() < 4 || parts == 1) return spins_from_disagreements(num_vertices, edges, differ);
+  if (team.threads() < 4 || parts == 1)
+    return spins_from_disagreements(num_vertices, edges, differ);
   SharedForest forest(num_vertices, team);
   std::atomic<bool> consistent{true};
   team.split(int64_t(differ.size()), parts, [&](int64_t low, int64_t high, int) {

@@ -39,8 +39,8 @@ std::tuple<Out2<int8_t>, Out1<int32_t>> spins_of_cuts(int32_t num_vertices, In2<
 }
 
 // The digits of an exact sum, base 2^32, lowest first; the lowest counts 2^-1074.
-Out1<int64_t> log_weight_of(In2<int32_t> edges, In1<double> couplings, In1<double> fields, In1<int8_t> spins,
-                            int32_t threads) {
+Out1<int64_t> log_weight_of(In2<int32_t> edges, In1<double> couplings, In1<double> fields,
+                            In1<int8_t> spins, int32_t threads) {
   std::vector<int64_t> digits;
   {
     nb::gil_scoped_release release;
@@ -59,8 +59,9 @@ void bind_spins(nb::module_& m) {
         nb::arg("edges").noconvert(), nb::arg("differ").noconvert(), nb::arg("threads"));
   m.def("spins_of_cuts", &spins_of_cuts, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
         nb::arg("differ").noconvert());
-  m.def("log_weight", &log_weight_of, nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),
-        nb::arg("fields").noconvert(), nb::arg("spins").noconvert(), nb::arg("threads"));
+  m.def("log_weight", &log_weight_of, nb::arg("edges").noconvert(),
+        nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(),
+        nb::arg("spins").noconvert(), nb::arg("threads"));
 }
 
 }  // namespace planaris::bindings

@@ -34,7 +34,8 @@ TEST_CASE("spins of a cut are the same for any number of threads") {
     std::vector<uint8_t> differ;
     for (int32_t k = int32_t(rng() % uint32_t(3 * n)); k > 0; --k) {
       const auto u = int32_t(rng() % uint32_t(n));
-      const int32_t v = trial % 2 ? std::min(n - 1, u + 1 + int32_t(rng() % 3)) : int32_t(rng() % uint32_t(n));
+      const int32_t v =
+          trial % 2 ? std::min(n - 1, u + 1 + int32_t(rng() % 3)) : int32_t(rng() % uint32_t(n));
       if (u == v) continue;
       edges.insert(edges.end(), {v, u});
       differ.push_back(state[u] != state[v]);

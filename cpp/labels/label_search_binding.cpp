@@ -17,12 +17,8 @@ class LabelSearch {
   LabelSearch(In1<int32_t> cardinalities, In1<int32_t> scopes, In1<int64_t> scope_offsets,
               In1<double> log_values, In1<int64_t> table_offsets, double tolerance, double constant,
               double gap, bool prove, int64_t max_bytes, Progress progress, double seconds)
-      : cardinalities_(cardinalities),
-        scopes_(scopes),
-        scope_offsets_(scope_offsets),
-        log_values_(log_values),
-        table_offsets_(table_offsets),
-        search_([&] {
+      : cardinalities_(cardinalities), scopes_(scopes), scope_offsets_(scope_offsets),
+        log_values_(log_values), table_offsets_(table_offsets), search_([&] {
           labels::SearchOptions options;
           options.tolerance = tolerance;
           options.constant = constant;
@@ -103,7 +99,8 @@ void bind_label_search(nb::module_& m) {
            nb::arg("cardinalities").noconvert(), nb::arg("scopes").noconvert(),
            nb::arg("scope_offsets").noconvert(), nb::arg("log_values").noconvert(),
            nb::arg("table_offsets").noconvert(), nb::arg("tolerance"), nb::arg("constant"),
-           nb::arg("gap"), nb::arg("prove"), nb::arg("max_bytes"), nb::arg("progress").none(), nb::arg("seconds"))
+           nb::arg("gap"), nb::arg("prove"), nb::arg("max_bytes"), nb::arg("progress").none(),
+           nb::arg("seconds"))
       .def("run", &LabelSearch::run, nb::arg("progress").none(), nb::arg("seconds"))
       .def("offer", &LabelSearch::offer, nb::arg("state").noconvert(), nb::arg("energy"))
       .def_prop_ro("lower", &LabelSearch::lower)

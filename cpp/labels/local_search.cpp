@@ -10,10 +10,8 @@
 namespace planaris::labels {
 
 FactorGraph::FactorGraph(const Factors& factors)
-    : factors_(factors),
-      strides_(factors.scopes.size()),
-      first_(factors.cardinalities.size() + 1, 0),
-      places_(factors.scopes.size()),
+    : factors_(factors), strides_(factors.scopes.size()),
+      first_(factors.cardinalities.size() + 1, 0), places_(factors.scopes.size()),
       factor_of_(factors.scopes.size()) {
   for (size_t f = 0; f + 1 < factors_.scope_offsets.size(); ++f) {
     int64_t stride = 1;
@@ -23,11 +21,13 @@ FactorGraph::FactorGraph(const Factors& factors)
       factor_of_[k] = static_cast<int64_t>(f);
       ++first_[factors_.scopes[k] + 1];
     }
-    if (factors_.scope_offsets[f + 1] - factors_.scope_offsets[f] > 2) clusters_.push_back(static_cast<int64_t>(f));
+    if (factors_.scope_offsets[f + 1] - factors_.scope_offsets[f] > 2)
+      clusters_.push_back(static_cast<int64_t>(f));
   }
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
   std::vector<int64_t> next(first_.begin(), first_.end() - 1);
-  for (size_t k = 0; k < factors_.scopes.size(); ++k) places_[next[factors_.scopes[k]]++] = static_cast<int64_t>(k);
+  for (size_t k = 0; k < factors_.scopes.size(); ++k)
+    places_[next[factors_.scopes[k]]++] = static_cast<int64_t>(k);
 }
 
 double FactorGraph::entry(int64_t f, std::span<const int32_t> state) const {
@@ -41,7 +41,8 @@ double FactorGraph::entry(int64_t f, std::span<const int32_t> state) const {
 double FactorGraph::energy_of(std::span<const int32_t> state) const {
   double total = 0;
   for (size_t f = 0; f + 1 < factors_.scope_offsets.size(); ++f) {
-    if (factors_.scope_offsets[f] < factors_.scope_offsets[f + 1]) total += entry(static_cast<int64_t>(f), state);
+    if (factors_.scope_offsets[f] < factors_.scope_offsets[f + 1])
+      total += entry(static_cast<int64_t>(f), state);
   }
   return total;
 }

@@ -30,8 +30,7 @@ class FactorGraph {
   int32_t size() const { return static_cast<int32_t>(factors_.cardinalities.size()); }
   double energy_of(std::span<const int32_t> state) const;
   // Sets single variables to their best label until none gains. Looks first at those given.
-  void descend(std::vector<int32_t>& state, std::span<const int32_t> first,
-               Control& control) const;
+  void descend(std::vector<int32_t>& state, std::span<const int32_t> first, Control& control) const;
   // Variables near one, nearest first, in an order that depends on `seed`.
   std::vector<int32_t> ball(int32_t centre, size_t count, uint64_t seed) const;
   Part condition(std::span<const int32_t> variables, std::span<const int32_t> state) const;
@@ -48,10 +47,10 @@ class FactorGraph {
   void local_energies(int32_t i, std::span<const int32_t> state, std::vector<double>& out) const;
 
   Factors factors_;
-  std::vector<int64_t> strides_;          // of every place in a scope
-  std::vector<int64_t> first_, places_;   // of a variable: places in scopes
-  std::vector<int64_t> factor_of_;        // of a place
-  std::vector<int64_t> clusters_;         // factors of three variables and more
+  std::vector<int64_t> strides_;         // of every place in a scope
+  std::vector<int64_t> first_, places_;  // of a variable: places in scopes
+  std::vector<int64_t> factor_of_;       // of a place
+  std::vector<int64_t> clusters_;        // factors of three variables and more
 };
 
 }  // namespace planaris::labels

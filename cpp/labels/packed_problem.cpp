@@ -38,17 +38,20 @@ struct Unpacking {
 }  // namespace
 
 int64_t PackedProblem::bytes() const {
-  return 256 + static_cast<int64_t>(integers.size() * sizeof(int32_t) + reals.size() * sizeof(double));
+  return 256 +
+         static_cast<int64_t>(integers.size() * sizeof(int32_t) + reals.size() * sizeof(double));
 }
 
 PackedProblem Problem::pack() const {
   PackedProblem out;
-  size_t num_integers = 8 + 3 * variable.size() + 6 * edges.size(), num_reals = 3 + error.size() + edges.size();
+  size_t num_integers = 8 + 3 * variable.size() + 6 * edges.size(),
+         num_reals = 3 + error.size() + edges.size();
   for (const auto& list : label) num_integers += list.size();
   for (const auto& list : incident) num_integers += list.size();
   for (const auto& list : energy) num_reals += list.size();
   for (const Edge& edge : edges) {
-    num_reals += edge.table.size() + edge.turned.size() + edge.message[0].size() + edge.message[1].size();
+    num_reals +=
+        edge.table.size() + edge.turned.size() + edge.message[0].size() + edge.message[1].size();
   }
   out.integers.reserve(num_integers);
   out.reals.reserve(num_reals);
@@ -66,7 +69,8 @@ PackedProblem Problem::pack() const {
   }
   for (const Edge& edge : edges) {
     out.integers.insert(out.integers.end(), {edge.ends[0], edge.ends[1]});
-    for (const auto* list : {&edge.table, &edge.turned, &edge.message[0], &edge.message[1]}) packing.write(*list);
+    for (const auto* list : {&edge.table, &edge.turned, &edge.message[0], &edge.message[1]})
+      packing.write(*list);
     out.reals.push_back(edge.error);
   }
   return out;
@@ -87,7 +91,8 @@ Problem::Problem(const PackedProblem& packed) : work(packed.work), tape(packed.t
   }
   for (Edge& edge : edges) {
     edge.ends[0] = *unpacking.integer++, edge.ends[1] = *unpacking.integer++;
-    for (auto* list : {&edge.table, &edge.turned, &edge.message[0], &edge.message[1]}) unpacking.read(*list);
+    for (auto* list : {&edge.table, &edge.turned, &edge.message[0], &edge.message[1]})
+      unpacking.read(*list);
     edge.error = *unpacking.real++;
   }
   gone_.assign(size(), 0);

@@ -81,8 +81,8 @@ Problem::Problem(const Factors& factors, Control& control) {
           table[static_cast<int64_t>(a) * columns + b] = 0.0 - logs[at];
         }
       }
-      const auto [place, fresh] =
-          edge_of.try_emplace(static_cast<int64_t>(u) * size() + v, static_cast<int32_t>(edges.size()));
+      const auto [place, fresh] = edge_of.try_emplace(static_cast<int64_t>(u) * size() + v,
+                                                      static_cast<int32_t>(edges.size()));
       if (fresh) {
         add_edge(u, v, std::move(table));
       } else {
@@ -96,8 +96,9 @@ Problem::Problem(const Factors& factors, Control& control) {
     const auto scope = factors.scopes.subspan(
         factors.scope_offsets[f], factors.scope_offsets[f + 1] - factors.scope_offsets[f]);
     if (scope.size() < 3) continue;
-    add_cluster(scope, factors.log_values.subspan(
-        factors.table_offsets[f], factors.table_offsets[f + 1] - factors.table_offsets[f]));
+    add_cluster(
+        scope, factors.log_values.subspan(factors.table_offsets[f],
+                                          factors.table_offsets[f + 1] - factors.table_offsets[f]));
     control.spend(static_cast<int64_t>(edges.back().table.size()) * 3);
   }
   num_inputs = size();
@@ -138,7 +139,8 @@ int64_t Problem::bytes() const {
   int64_t total = 256;
   for (const Edge& edge : edges) {
     total += 8 * static_cast<int64_t>(2 * edge.table.size() + edge.message[0].size() +
-                                      edge.message[1].size()) + 160;
+                                      edge.message[1].size()) +
+             160;
   }
   for (const auto& node : energy) total += 12 * static_cast<int64_t>(node.size()) + 160;
   return total;
@@ -394,8 +396,8 @@ void Problem::eliminate_between(int32_t i, int32_t first, int32_t second) {
         if (value < least) least = value, chosen = a;
       }
       // Two sums of three terms, each rounded by half a unit of numbers up to `size`.
-      const double size = std::abs(energy[i][chosen]) + std::abs(left[p * own + chosen]) +
-                          std::abs(row[chosen]);
+      const double size =
+          std::abs(energy[i][chosen]) + std::abs(left[p * own + chosen]) + std::abs(row[chosen]);
       table[p * columns + q] = least < kInfinity ? least - 2.1 * kUnit * size : kInfinity;
       if (least < kInfinity) largest = std::max(largest, size);
       best[p * columns + q] = label[i][chosen];
@@ -457,8 +459,7 @@ bool Problem::eliminate(int32_t i, int max_degree, std::vector<int32_t>& touched
     return true;
   }
   const int32_t first = std::min(touched[0], touched[1]), second = std::max(touched[0], touched[1]);
-  const int64_t work =
-      static_cast<int64_t>(labels_of(i)) * labels_of(first) * labels_of(second);
+  const int64_t work = static_cast<int64_t>(labels_of(i)) * labels_of(first) * labels_of(second);
   if (work > kMost) return false;
   control.spend(work);
   if (record) record->add(Record::kEliminated, variable[i]);

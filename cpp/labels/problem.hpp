@@ -118,10 +118,10 @@ class Problem {
   // Messages in the order of a proof: edges by the numbers of their variables.
   void write_messages(Record& record) const;
 
-  std::vector<int32_t> variable;             // number in the input
-  std::vector<std::vector<int32_t>> label;   // labels that are left, by their numbers in the input
-  std::vector<std::vector<double>> energy;   // f_i
-  std::vector<double> error;                 // most by which its sums were rounded down
+  std::vector<int32_t> variable;            // number in the input
+  std::vector<std::vector<int32_t>> label;  // labels that are left, by their numbers in the input
+  std::vector<std::vector<double>> energy;  // f_i
+  std::vector<double> error;                // most by which its sums were rounded down
   std::vector<Edge> edges;
   std::vector<std::vector<int32_t>> incident;  // edges of a variable
   double base = 0, base_low = 0;               // the constant, and what it was rounded by
@@ -165,7 +165,7 @@ class Problem {
   bool pull(int32_t i, bool ahead);
   void push(int32_t i, bool ahead);
 
-  std::vector<uint8_t> gone_;       // variables and edges that wait for compact()
+  std::vector<uint8_t> gone_;  // variables and edges that wait for compact()
   std::vector<uint8_t> edge_gone_;
   std::vector<int32_t> favourite_;  // of every variable the label of least belief
   std::vector<std::vector<double>> belief_;

@@ -144,7 +144,9 @@ void Search::improve_by_parts(const Problem& problem, Control& control) {
       part_size_ = part_size_ * 2 > kMostPart ? kLeastPart : part_size_ * 2;
     }
   }
-  if (tried) share_ = upper_ < before ? std::min(1.5 * share_, kMostShare) : std::max(0.7 * share_, kLeastShare);
+  if (tried)
+    share_ =
+        upper_ < before ? std::min(1.5 * share_, kMostShare) : std::max(0.7 * share_, kLeastShare);
 }
 
 Status Search::run(Control& control) {

@@ -22,7 +22,7 @@ struct SearchOptions {
   double tolerance = 0;                  // an interval no wider than this is closed
   double constant = 0;                   // energies that the factors leave out
   int64_t max_nodes = std::numeric_limits<int64_t>::max();
-  bool by_parts = true;                  // look for states by searches of parts, too
+  bool by_parts = true;  // look for states by searches of parts, too
 };
 
 // Both ends of the interval after one of them moved.
@@ -100,9 +100,9 @@ class Search {
   FactorGraph graph_;
   uint64_t draws_ = 0;
   size_t part_size_ = 50, part_failures_ = 0;
-  int64_t work_ = 0;                   // of sweeps, and of those of parts
+  int64_t work_ = 0;                 // of sweeps, and of those of parts
   double credit_ = 0, share_ = 0.5;  // work that parts may take, and its share of the whole
-  std::optional<Node> hand_;  // the part at hand
+  std::optional<Node> hand_;         // the part at hand
   std::map<Key, OpenNode> open_;
   int64_t order_ = 0, bytes_ = 0, nodes_ = 0, sweeps_ = 0;
   double finished_ = std::numeric_limits<double>::infinity();  // lowest of what is done with

@@ -71,7 +71,8 @@ void Problem::push(int32_t i, bool ahead) {
 
 bool Problem::sweep(int rounds, Control& control) {
   belief_.resize(size());
-  for (const Edge& edge : edges) work += 2 * rounds * (static_cast<int64_t>(edge.table.size()) + 16);
+  for (const Edge& edge : edges)
+    work += 2 * rounds * (static_cast<int64_t>(edge.table.size()) + 16);
   for (int32_t i = 0; i < size(); ++i) belief_[i] = belief(i);
   for (int round = 0; round < rounds; ++round) {
     for (bool ahead : {true, false}) {
@@ -181,8 +182,8 @@ std::vector<int32_t> Problem::decode() const {
       const Edge& edge = edges[e];
       const int side = edge.ends[1] == i;
       if (side) {  // decided before
-        const double* row = columns_of(edge, i) +
-                            static_cast<int64_t>(state[edge.ends[0]]) * labels_of(i);
+        const double* row =
+            columns_of(edge, i) + static_cast<int64_t>(state[edge.ends[0]]) * labels_of(i);
         for (size_t a = 0; a < value.size(); ++a) value[a] += row[a];
       } else {
         for (size_t a = 0; a < value.size(); ++a) value[a] += edge.message[side][a];
@@ -206,8 +207,8 @@ void Problem::descend(std::vector<int32_t>& state, Control& control) const {
     value = energy[i];
     for (int32_t e : incident[i]) {
       const Edge& edge = edges[e];
-      const double* row = columns_of(edge, i) +
-                          static_cast<int64_t>(state[other_end(edge, i)]) * labels_of(i);
+      const double* row =
+          columns_of(edge, i) + static_cast<int64_t>(state[other_end(edge, i)]) * labels_of(i);
       for (size_t a = 0; a < value.size(); ++a) value[a] += row[a];
     }
     const auto best =

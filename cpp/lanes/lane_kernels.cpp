@@ -27,10 +27,10 @@ double leg_scale(uint64_t edge, uint64_t draw) {
 }  // namespace
 
 // The kernels of an instruction set, by the name of its namespace.
-#define PLANARIS_LANE_KERNELS(set)                                                             \
-  LaneKernels {                                                                                \
-    #set, set::kFloats, &set::run_group, &set::run_shots, &set::run_ordered,                   \
-        &set::Kernel<double, false>::product<false>                                                   \
+#define PLANARIS_LANE_KERNELS(set)                                           \
+  LaneKernels {                                                              \
+    #set, set::kFloats, &set::run_group, &set::run_shots, &set::run_ordered, \
+        &set::Kernel<double, false>::product<false>                          \
   }
 
 std::vector<LaneKernels> all_lane_kernels() {
@@ -54,8 +54,7 @@ const LaneKernels& lane_kernels() {
 
 const LaneKernels& lane_kernels_for([[maybe_unused]] int rows) {
 #ifdef PLANARIS_X86
-  static const bool wide =
-      !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;
+  static const bool wide = !plain_kernels() && processor_instructions() >= InstructionSet::kAvx512;
   static const LaneKernels half = PLANARIS_LANE_KERNELS(avx2);
   if (wide && rows <= avx2::kDoubles && 2 * rows > avx2::kDoubles) return half;
 #endif

@@ -24,19 +24,19 @@ namespace planaris {
 
 struct LaneProblem {
   const FrontTree& tree;
-  RotationView graph;            // edges and chords
+  RotationView graph;  // edges and chords
   std::span<const int8_t> signs;
   const LaneProgram& program;
-  int32_t num_couplings;         // chords come after the edges; their couplings are zero
+  int32_t num_couplings;  // chords come after the edges; their couplings are zero
 };
 
 struct LaneOutcome {
   double mantissa, exponent;  // of the product of all pivots, mantissa * 2^exponent
   double total, size;         // Σ g and Σ |g|, g the couplings relative to the gauge state
   double residual;            // marginals: largest |(K K⁻¹)_ii - 1|
-  double deviation;           // Σ |pivot in single precision / pivot - 1|, or as much in doubles times 2^29
-  double change;              // marginals: largest |that in single precision - that in double|
-  bool sound;                 // no pivot fell below its join
+  double deviation;  // Σ |pivot in single precision / pivot - 1|, or as much in doubles times 2^29
+  double change;     // marginals: largest |that in single precision - that in double|
+  bool sound;        // no pivot fell below its join
 };
 
 class LaneMemory;
@@ -47,8 +47,9 @@ using LanePart = std::function<void(int part, LaneMemory& memory)>;
 // A few models. `spins` are gauge states, or null: single spins are then flipped while that
 // lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
 // The same is done in single precision, once for each draw, with legs scaled by numbers that differ
-// from draw to draw. The largest deviation counts. In doubles it is done at the same precision: that
-// takes longer, but has the range for weights that single precision has not. For log Z, two draws at a time.
+// from draw to draw. The largest deviation counts. In doubles it is done at the same precision:
+// that takes longer, but has the range for weights that single precision has not. For log Z, two
+// draws at a time.
 constexpr int kMostDraws = 4;
 struct LaneDraws {
   int first = 0, end = 1;
@@ -65,8 +66,9 @@ struct LaneRows {
   LaneDraws draws = {};
   // Called every few milliseconds, by any thread that does a part; it may throw.
   const std::function<void()>* look = nullptr;
-  // log Z in the order of the tree: receive the pivots of every row, one per edge and chord, if not null.
-  // Where the first draw is not 0 they are read instead, and nothing is eliminated in doubles again.
+  // log Z in the order of the tree: receive the pivots of every row, one per edge and chord, if not
+  // null. Where the first draw is not 0 they are read instead, and nothing is eliminated in doubles
+  // again.
   double* const* pivots = nullptr;
   // Runs a number of parts, some of them by other threads; null: one after the other.
   const std::function<void(int count, const LanePart& run)>* share = nullptr;
@@ -106,7 +108,8 @@ class LaneClock {
   }
 
  private:
-  static constexpr int64_t kPatience = 1'000'000;  // a millisecond or two; three times that in memory not yet touched
+  static constexpr int64_t kPatience =
+      1'000'000;  // a millisecond or two; three times that in memory not yet touched
   const std::function<void()>* look_;
   int64_t done_ = 0;
 };
@@ -141,16 +144,16 @@ struct LaneKernels {
   // log Z of rows with gauge states, each in its own order.
   void (*run_ordered)(const LaneProblem& problem, const LaneRows& rows, const LaneOrder& order,
                       LaneMemory& memory);
-  // C(i, j) += Σ_t x[i + t xt] y[t yt + j yj] of one model, sums in the order of t. Columns of C and of
-  // x are read, and those of C written, up to kProductSlack numbers past their last.
+  // C(i, j) += Σ_t x[i + t xt] y[t yt + j yj] of one model, sums in the order of t. Columns of C
+  // and of x are read, and those of C written, up to kProductSlack numbers past their last.
   void (*product)(int64_t rows, int columns, int64_t depth, const double* x, int64_t xt,
                   const double* y, int64_t yt, int64_t yj, double* c, int64_t cj);
 };
 constexpr int kProductSlack = 7;
 // Those of this processor, and all that it can run, plain ones first.
 const LaneKernels& lane_kernels();
-// For a group of so few rows that they fill narrower registers, those with narrower ones. Results are
-// the same bits: products are fused in both, and no operation mixes lanes.
+// For a group of so few rows that they fill narrower registers, those with narrower ones. Results
+// are the same bits: products are fused in both, and no operation mixes lanes.
 const LaneKernels& lane_kernels_for(int rows);
 std::vector<LaneKernels> all_lane_kernels();
 

@@ -14,8 +14,9 @@ struct Ranked {
 class Writer {
  public:
   Writer(const FrontTree& tree, std::span<const RowOrder> orders, LaneOrder& order)
-      : tree_(tree), orders_(orders), order_(order), listed_(orders.size()), waiting_(orders.size()),
-        empty_(orders.size()), special_(tree.num_nodes() * orders.size(), 0), handed_(special_) {
+      : tree_(tree), orders_(orders), order_(order), listed_(orders.size()),
+        waiting_(orders.size()), empty_(orders.size()),
+        special_(tree.num_nodes() * orders.size(), 0), handed_(special_) {
     for (int32_t node = 0; node < tree.num_nodes(); ++node) {
       for (int32_t k = tree.own[node]; k < tree.own[node + 1]; ++k) {
         const int32_t e = tree.edge_order[k];
@@ -46,7 +47,8 @@ class Writer {
       front.kept = std::max(front.kept, static_cast<int32_t>(waiting_[model].size()));
     }
     for (size_t model = 0; model < orders_.size(); ++model) {
-      const size_t found = is_special(node, model) ? waiting_[model].size() + empty_[model].size() : slots;
+      const size_t found =
+          is_special(node, model) ? waiting_[model].size() + empty_[model].size() : slots;
       front.fresh = std::max(front.fresh, front.kept - static_cast<int32_t>(found));
     }
     front.pairs = own + slots + front.fresh;
@@ -65,8 +67,9 @@ class Writer {
     return special_[node * orders_.size() + model];
   }
 
-  // Models that have nothing to sort: every pair stays where it is, own edges, and then empty slots, of
-  // which there are as many as are handed on, since fresh ones make up for what is missing.
+  // Models that have nothing to sort: every pair stays where it is, own edges, and then empty
+  // slots, of which there are as many as are handed on, since fresh ones make up for what is
+  // missing.
   void stay(int32_t node) {
     const int32_t own = tree_.own_rows(node) / 2, pairs = order_.fronts[node].pairs;
     const int32_t* edges = tree_.edge_order.data() + tree_.own[node];
@@ -78,12 +81,10 @@ class Writer {
   }
 
   // Whether an edge is handed on, not only empty pairs.
-  bool handed(int32_t child, size_t model) const {
-    return handed_[child * orders_.size() + model];
-  }
+  bool handed(int32_t child, size_t model) const { return handed_[child * orders_.size() + model]; }
 
-  // The edges that wait for nothing, then by rank the others that may be eliminated here; those that
-  // have to wait further; slots that are empty.
+  // The edges that wait for nothing, then by rank the others that may be eliminated here; those
+  // that have to wait further; slots that are empty.
   void list(int32_t node, size_t model) {
     auto &ready = listed_[model], &waiting = waiting_[model];
     auto& empty = empty_[model];
@@ -125,8 +126,8 @@ class Writer {
     ready.insert(ready.end(), ranked_.begin(), ranked_.end());
   }
 
-  // Few pairs should move: empty ones take the places of those that are held back, and pairs that are
-  // handed on stay where they are, if they can, in their order.
+  // Few pairs should move: empty ones take the places of those that are held back, and pairs that
+  // are handed on stay where they are, if they can, in their order.
   void write(int32_t node, size_t model, int32_t first_fresh) {
     const LaneOrder::Front& front = order_.fronts[node];
     const auto &ready = listed_[model], &waiting = waiting_[model];
@@ -212,7 +213,9 @@ void LaneOrder::assign(const FrontTree& tree, std::span<const RowOrder> orders) 
   most_rows = most_pairs = 0;
   Writer writer(tree, orders, *this);
   int64_t waiting = 0;
-  const auto size = [&](int32_t node) { return left(tree, node) * (left(tree, node) + int64_t{1}); };
+  const auto size = [&](int32_t node) {
+    return left(tree, node) * (left(tree, node) + int64_t{1});
+  };
   for (int32_t node = 0; node < tree.num_nodes(); ++node) {
     writer.add(node);
     most_rows = std::max(most_rows, rows(tree, node));

@@ -1,9 +1,9 @@
 // Elimination of a few models in lanes, each in an order of its own.
 //
-// Edges that an order holds back (MoatOrder) are handed on to the parent's front, which has slots for
-// as many as any model of the group needs. Where a model needs fewer, a pair of rows that is joined
-// to nothing else fills the slot: its pivot is 1 and its products are zero, so that no digit of a
-// model depends on the others of its group.
+// Edges that an order holds back (MoatOrder) are handed on to the parent's front, which has slots
+// for as many as any model of the group needs. Where a model needs fewer, a pair of rows that is
+// joined to nothing else fills the slot: its pivot is 1 and its products are zero, so that no digit
+// of a model depends on the others of its group.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ struct LaneOrder {
   // Another order, in the memory of this one.
   void assign(const FrontTree& tree, std::span<const RowOrder> orders);
 
-  // Pairs of rows that may be eliminated, before all others: those of the node's own edges, what the
-  // children hand on, and fresh ones that are joined to nothing. The last `kept` are handed on.
+  // Pairs of rows that may be eliminated, before all others: those of the node's own edges, what
+  // the children hand on, and fresh ones that are joined to nothing. The last `kept` are handed on.
   struct Front {
     int32_t pairs = 0, kept = 0, fresh = 0;
     int64_t begin = 0;  // of its pairs in `source` and `edge`
@@ -47,16 +47,16 @@ struct LaneOrder {
   }
 
   int32_t models = 0;
-  std::vector<Front> fronts;     // by node
-  std::vector<int32_t> source;   // where the pair stands before
-  std::vector<int32_t> edge;     // -1: none
-  std::vector<uint8_t> moved;    // by node and model: whether any pair stands elsewhere before
+  std::vector<Front> fronts;    // by node
+  std::vector<int32_t> source;  // where the pair stands before
+  std::vector<int32_t> edge;    // -1: none
+  std::vector<uint8_t> moved;   // by node and model: whether any pair stands elsewhere before
   int64_t pivots = 0;
   int32_t most_rows = 0, most_pairs = 0;  // of a front
-  int64_t stack = 0;             // numbers that wait for parents, at most
+  int64_t stack = 0;                      // numbers that wait for parents, at most
 
-  // Numbers that an elimination takes beside what it reads and returns: a front, what its columns become, rows
-  // that move, and two stacks.
+  // Numbers that an elimination takes beside what it reads and returns: a front, what its columns
+  // become, rows that move, and two stacks.
   int64_t widest() const { return most_rows + 16; }
   int64_t columns() const { return std::max(32, 2 * most_pairs) * widest(); }
   int64_t aside() const { return (2 * most_pairs + 4) * widest() + 16; }

@@ -161,14 +161,11 @@ class FrontWriter {
     }
   }
 
-  void add(Runs& runs, int32_t i, int32_t j) {
-    runs[entry(i, j).terms.size()].emplace_back(i, j);
-  }
+  void add(Runs& runs, int32_t i, int32_t j) { runs[entry(i, j).terms.size()].emplace_back(i, j); }
 
   void append(const Runs& runs) {
     for (const auto& [terms, entries] : runs) {
-      program_.runs.push_back(
-          {static_cast<int32_t>(entries.size()), static_cast<int32_t>(terms)});
+      program_.runs.push_back({static_cast<int32_t>(entries.size()), static_cast<int32_t>(terms)});
       for (const auto& [i, j] : entries) {
         const Entry& e = entry(i, j);
         program_.code.push_back(static_cast<uint32_t>(place(i, j)));

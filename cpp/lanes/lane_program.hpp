@@ -70,12 +70,12 @@ struct LaneProgram {
   explicit LaneProgram(const FrontTree& tree);
 
   LaneSizes sizes;
-  std::vector<uint8_t> side;      // per node, the stack it lies on: levels of the tree alternate
-  std::vector<int32_t> front_of;  // per node: its program; -1: it is large
+  std::vector<uint8_t> side;         // per node, the stack it lies on: levels of the tree alternate
+  std::vector<int32_t> front_of;     // per node: its program; -1: it is large
   std::vector<FrontProgram> fronts;  // many fronts of a lattice are alike
-  std::vector<int64_t> rows;      // per node, where the rows of its front begin
-  // Per row of a front: the child it comes from; per front, the rows of the left child that its rows
-  // come from, then those of the right one, one past the last where it is the other child.
+  std::vector<int64_t> rows;         // per node, where the rows of its front begin
+  // Per row of a front: the child it comes from; per front, the rows of the left child that its
+  // rows come from, then those of the right one, one past the last where it is the other child.
   std::vector<uint8_t> child;
   std::vector<int32_t> place;
 };

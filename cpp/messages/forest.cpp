@@ -10,8 +10,7 @@
 namespace planaris {
 
 Forest::Forest(int32_t num_vertices, std::span<const int32_t> edges, Control& control)
-    : num_edges_(static_cast<int32_t>(edges.size() / 2)),
-      parent_(num_vertices, -1),
+    : num_edges_(static_cast<int32_t>(edges.size() / 2)), parent_(num_vertices, -1),
       parent_edge_(num_vertices, -1) {
   RootedForest rooted(num_vertices, edges, control);
   for (const int32_t v : rooted.order) {
@@ -70,8 +69,7 @@ ForestMoments Forest::evaluate(std::span<const double> couplings, std::span<cons
       const double J = couplings[parent_edge_[v]];
       const double a = field[p] - message[v];
       const double b = field[v];
-      out.pairs[parent_edge_[v]] =
-          std::tanh(J + 0.5 * (log_2cosh(a + b) - log_2cosh(a - b)));
+      out.pairs[parent_edge_[v]] = std::tanh(J + 0.5 * (log_2cosh(a + b) - log_2cosh(a - b)));
       field[v] += 0.5 * (log_2cosh(J + a) - log_2cosh(J - a));
     }
     out.spins[v] = std::tanh(field[v]);

@@ -27,8 +27,8 @@ class Forest {
   ForestMoments evaluate(std::span<const double> couplings, std::span<const double> fields,
                          Control& control) const;
   // The first of them alone, in a third of the time.
-  std::vector<double> log_values(std::span<const double> couplings,
-                                 std::span<const double> fields, Control& control) const;
+  std::vector<double> log_values(std::span<const double> couplings, std::span<const double> fields,
+                                 Control& control) const;
 
  private:
   // By vertex: logs as above, fields with the messages of children, messages to the parent.

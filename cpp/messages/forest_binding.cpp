@@ -5,9 +5,10 @@ namespace planaris::bindings {
 
 namespace {
 
-std::tuple<Out1<double>, Out1<double>, Out1<double>> evaluate(
-    const Forest& forest, In1<double> couplings, In1<double> fields, Progress progress,
-    double seconds) {
+std::tuple<Out1<double>, Out1<double>, Out1<double>> evaluate(const Forest& forest,
+                                                              In1<double> couplings,
+                                                              In1<double> fields, Progress progress,
+                                                              double seconds) {
   Control control = make_control(progress, seconds);
   ForestMoments result;
   {
@@ -42,8 +43,8 @@ void bind_forest(nb::module_& m) {
           },
           nb::arg("num_vertices"), nb::arg("edges").noconvert(), nb::arg("progress").none(),
           nb::arg("seconds"))
-      .def("evaluate", &evaluate, nb::arg("couplings").noconvert(),
-           nb::arg("fields").noconvert(), nb::arg("progress").none(), nb::arg("seconds"))
+      .def("evaluate", &evaluate, nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(),
+           nb::arg("progress").none(), nb::arg("seconds"))
       .def("log_values", &forest_log_values, nb::arg("couplings").noconvert(),
            nb::arg("fields").noconvert());
 }

@@ -152,8 +152,8 @@ bool MessagePassing::pull(int32_t i, const std::vector<int32_t>& edges) {
     std::fill(fresh, fresh + cards_[i], kInfinity);
     for (int32_t b = 0; b < cards_[other]; ++b) {
       if (!other_alive[b]) continue;
-      lower_by_row(fresh, table + static_cast<int64_t>(b) * cards_[i],
-                   edge.message[1 - side][b], cards_[i]);
+      lower_by_row(fresh, table + static_cast<int64_t>(b) * cards_[i], edge.message[1 - side][b],
+                   cards_[i]);
     }
     for (int32_t a = 0; a < cards_[i]; ++a) {
       if (!alive[a]) continue;

@@ -93,8 +93,8 @@ class MessagePassing {
     Edge& operator=(Edge&&) = default;
   };
   struct Triplet {
-    int32_t variable[3], edge[3];        // edges 01, 02, 12
-    std::vector<double> given[3];        // l_t->e, shaped like the edges
+    int32_t variable[3], edge[3];  // edges 01, 02, 12
+    std::vector<double> given[3];  // l_t->e, shaped like the edges
   };
   int32_t find_edge(int32_t u, int32_t v) const;
   // Numbers of an edge, the first of them those of its table as given.

@@ -148,8 +148,8 @@ void MessagePassing::improve(std::vector<int32_t>& state, Control& control) cons
                           : edge.given[static_cast<int64_t>(a) * cards_[other] + state[other]];
       }
     }
-    const auto best = static_cast<int32_t>(std::min_element(energy.begin(), energy.end()) -
-                                           energy.begin());
+    const auto best =
+        static_cast<int32_t>(std::min_element(energy.begin(), energy.end()) - energy.begin());
     // More than rounding, so that the descent ends.
     if (!(energy[best] < energy[state[i]] - 1e-12 * std::abs(energy[best]))) continue;
     state[i] = best;

@@ -90,7 +90,10 @@ class Messages {
     Control control = make_control(progress, seconds);
     nb::gil_scoped_release release;
     return {{cardinalities.data(), cardinalities.data() + cardinalities.size()},
-            flat(node_energies), flat(edges), flat(edge_energies), control};
+            flat(node_energies),
+            flat(edges),
+            flat(edge_energies),
+            control};
   }
 
   MessagePassing passing_;
@@ -112,8 +115,8 @@ void bind_mplp(nb::module_& m) {
            nb::arg("progress").none(), nb::arg("seconds"))
       .def("safe_bound", &Messages::safe_bound, nb::arg("progress").none(), nb::arg("seconds"))
       .def("decode", &Messages::decode, nb::arg("progress").none(), nb::arg("seconds"))
-      .def("improve", &Messages::improve, nb::arg("state").noconvert(),
-           nb::arg("progress").none(), nb::arg("seconds"))
+      .def("improve", &Messages::improve, nb::arg("state").noconvert(), nb::arg("progress").none(),
+           nb::arg("seconds"))
       .def("forbid_beyond", &Messages::forbid_beyond, nb::arg("room"))
       .def("triangles", &Messages::triangles, nb::arg("min_gain"), nb::arg("most"),
            nb::arg("progress").none(), nb::arg("seconds"))

@@ -72,7 +72,8 @@ std::vector<ScoredTriplet> MessagePassing::triangles(double min_gain, size_t mos
     found.push_back(triplet);
     if (found.size() < 4 * most + 1024) return;
     control.spend(8 * static_cast<int64_t>(found.size()));
-    std::nth_element(found.begin(), found.begin() + static_cast<int64_t>(most), found.end(), better);
+    std::nth_element(found.begin(), found.begin() + static_cast<int64_t>(most), found.end(),
+                     better);
     found.resize(most);
   };
   std::vector<int32_t> edge_to(cards_.size(), -1);  // from u

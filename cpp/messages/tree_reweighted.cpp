@@ -14,8 +14,7 @@ namespace {
 // Runs `visit(v, forwards)`, which looks at the clock, over all vertices and back until messages
 // stop changing. The change is that of the last sweep that was ended.
 template <typename Visit>
-SweepReport sweep(int32_t n, int32_t max_sweeps, double tolerance, Control& control,
-                  Visit visit) {
+SweepReport sweep(int32_t n, int32_t max_sweeps, double tolerance, Control& control, Visit visit) {
   SweepReport report;
   try {
     while (report.sweeps < max_sweeps) {

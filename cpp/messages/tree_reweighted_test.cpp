@@ -56,8 +56,8 @@ TEST_CASE("a forest with labels is enumerated") {
     for (int b = 0; b < 3; ++b)
       for (int c = 0; c < 2; ++c)
         for (int d = 0; d < 3; ++d)
-          z += std::exp(nodes[a] + nodes[2 + b] + nodes[5 + c] + nodes[7 + d] +
-                        pairs[3 * a + b] + pairs[6 + 3 * c + b]);
+          z += std::exp(nodes[a] + nodes[2 + b] + nodes[5 + c] + nodes[7 + d] + pairs[3 * a + b] +
+                        pairs[6 + 3 * c + b]);
   const LabelTables tables{node_offsets, nodes, edge_offsets, pairs};
   CHECK(std::abs(forest_log_partition(edges, tables) - std::log(z)) < 1e-13);
   const std::vector<int32_t> cycle{0, 2, 2, 0};

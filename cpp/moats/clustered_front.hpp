@@ -1,8 +1,8 @@
 // Elimination of a front whose rows lie in several clusters of sets (moat_clusters.hpp), in order.
 //
-// Rows of a cluster stand side by side, so that every block of a matrix has one exponent and updates are
-// products of blocks. A panel of pivots lies in one cluster; blocks that are two Q or more off the
-// path between their clusters get nothing of it.
+// Rows of a cluster stand side by side, so that every block of a matrix has one exponent and
+// updates are products of blocks. A panel of pivots lies in one cluster; blocks that are two Q or
+// more off the path between their clusters get nothing of it.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ struct ClusteredBuffers {
 // A pair of rows to be eliminated: those of rank zero may be taken in any order.
 struct ClusteredPair {
   RowPair rows;
-  int32_t rank = 0, set = -1, cluster = 0;  // once both rows have climbed as far as their edge leaves sets
+  int32_t rank = 0, set = -1,
+          cluster = 0;  // once both rows have climbed as far as their edge leaves sets
 };
 
 // to = factor x
@@ -41,21 +42,23 @@ void sort_pairs(std::vector<ClusteredPair>& pairs, std::span<const LegPlace> pla
 
 class ClusteredFront {
  public:
-  // The matrices, one or two (else null), have rows × rows numbers, of which the strict lower triangle counts, and
-  // kSmallSlack after them. Their rows stand as `order` says: pairs as sorted, then the others, clusters side by side.
-  // Legs and places by row before that.
+  // The matrices, one or two (else null), have rows × rows numbers, of which the strict lower
+  // triangle counts, and kSmallSlack after them. Their rows stand as `order` says: pairs as sorted,
+  // then the others, clusters side by side. Legs and places by row before that.
   ClusteredFront(std::array<double*, 2> matrices, int rows, std::span<const int32_t> order,
-                 std::span<const int32_t> legs, std::span<LegPlace> places, const MoatClusters& clusters,
-                 ClusteredBuffers& buffers, Packing& packing, const ParallelFor& parallel)
-      : matrices_(matrices), n_(rows), order_(order), legs_(legs), places_(places), clusters_(clusters),
-        buffers_(buffers), packing_(packing), parallel_(parallel) {}
+                 std::span<const int32_t> legs, std::span<LegPlace> places,
+                 const MoatClusters& clusters, ClusteredBuffers& buffers, Packing& packing,
+                 const ParallelFor& parallel)
+      : matrices_(matrices), n_(rows), order_(order), legs_(legs), places_(places),
+        clusters_(clusters), buffers_(buffers), packing_(packing), parallel_(parallel) {}
 
-  // Eliminates these pairs, which leaves pivots and L as FrontElimination does. Writes the exponents of the pivots
-  // and the ends of panels to `buffers`.
+  // Eliminates these pairs, which leaves pivots and L as FrontElimination does. Writes the
+  // exponents of the pivots and the ends of panels to `buffers`.
   void run(const std::vector<ClusteredPair>& pairs) {
     const int count = static_cast<int>(pairs.size());
     buffers_.runs.clear();
-    for (const ClusteredPair& pair : pairs) buffers_.runs.add(pair.cluster);  // that rows climb into
+    for (const ClusteredPair& pair : pairs)
+      buffers_.runs.add(pair.cluster);  // that rows climb into
     for (const LegPlace& place : places_) buffers_.runs.add(place.cluster);
     buffers_.runs.measure(clusters_);
     buffers_.exponents.resize(count);
@@ -69,7 +72,8 @@ class ClusteredFront {
              at(2 * last).cluster == cluster && at(2 * last + 1).cluster == cluster) {
         ++last;
       }
-      for (int k = first; k < last; ++k) buffers_.exponents[k] = clusters_.exponent(at(2 * k), at(2 * k + 1));
+      for (int k = first; k < last; ++k)
+        buffers_.exponents[k] = clusters_.exponent(at(2 * k), at(2 * k + 1));
       for (double* const matrix : matrices_) {
         if (matrix == nullptr) continue;
         a_ = matrix;
@@ -115,8 +119,8 @@ class ClusteredFront {
     for (int from = begin, to; from < end; from = to) {
       to = std::min(from + kNarrow, end);
       eliminate_pairs(begin, from, to);
-      rank_update_lower(n_ - to, end - to, to - from, column(from) + to, n_, kept(from - begin) + to,
-                        n_, column(to) + to, n_, packing_, nullptr);
+      rank_update_lower(n_ - to, end - to, to - from, column(from) + to, n_,
+                        kept(from - begin) + to, n_, column(to) + to, n_, packing_, nullptr);
     }
   }
 
@@ -137,13 +141,14 @@ class ClusteredFront {
   void update_rest(int begin, int end, int32_t cluster) {
     bool scaled = false;
     const auto cluster_of = [this](int row) { return at(row).cluster; };
-    buffers_.runs.each_block(cluster, end, n_, true, cluster_of, [&](int j0, int j1, int i0, int i1, int off) {
-      if (off > 0 && !scaled) scale_far(begin, end);
-      scaled = scaled || off > 0;
-      const double* x = off > 0 ? buffers_.far_left.data() : column(begin);
-      const double* y = off > 0 ? buffers_.far_kept.data() : buffers_.kept.data();
-      update_block(j0, j1, i0, i1, end - begin, x, y);
-    });
+    buffers_.runs.each_block(
+        cluster, end, n_, true, cluster_of, [&](int j0, int j1, int i0, int i1, int off) {
+          if (off > 0 && !scaled) scale_far(begin, end);
+          scaled = scaled || off > 0;
+          const double* x = off > 0 ? buffers_.far_left.data() : column(begin);
+          const double* y = off > 0 ? buffers_.far_kept.data() : buffers_.kept.data();
+          update_block(j0, j1, i0, i1, end - begin, x, y);
+        });
   }
 
   void scale_far(int begin, int end) {
@@ -160,7 +165,8 @@ class ClusteredFront {
 
   void update_block(int j0, int j1, int i0, int i1, int depth, const double* x, const double* y) {
     if (is_small_product(i1 - i0, j1 - j0, depth)) {
-      add_small_product(i1 - i0, j1 - j0, depth, i0 == j0, x + i0, n_, y + j0, n_, column(j0) + i0, n_);
+      add_small_product(i1 - i0, j1 - j0, depth, i0 == j0, x + i0, n_, y + j0, n_, column(j0) + i0,
+                        n_);
     } else if (i0 == j0) {
       rank_update_lower(i1 - j0, j1 - j0, depth, x + j0, n_, y + j0, n_, column(j0) + j0, n_,
                         packing_, parallel_);

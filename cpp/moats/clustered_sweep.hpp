@@ -1,9 +1,10 @@
-// The inverse of a front whose rows lie in several clusters of sets (moat_clusters.hpp), panel by panel.
+// The inverse of a front whose rows lie in several clusters of sets (moat_clusters.hpp), panel by
+// panel.
 //
 // Entries of the inverse obey the inverse of the bound that those of the matrix obey, so they are
-// stored divided by the powers of two that those are multiplied by. In K⁻¹_iq = -Σ_t K⁻¹_it L_tq, q being in
-// cluster K, the powers cancel but for 2^-768 for every Q from K to the path between the clusters of i and t: as in the
-// elimination.
+// stored divided by the powers of two that those are multiplied by. In K⁻¹_iq = -Σ_t K⁻¹_it L_tq, q
+// being in cluster K, the powers cancel but for 2^-768 for every Q from K to the path between the
+// clusters of i and t: as in the elimination.
 #pragma once
 
 #include <cmath>
@@ -24,8 +25,9 @@ class ClusteredSweep {
     ClusterRuns runs;  // measured where rows are added
   };
 
-  // `lower` (rows × pivots) and `inverse` (rows × rows) are column-major; `buffers.places` holds the
-  // place of every row: of pivots where they had climbed to, of the others as assembled, clusters side by side.
+  // `lower` (rows × pivots) and `inverse` (rows × rows) are column-major; `buffers.places` holds
+  // the place of every row: of pivots where they had climbed to, of the others as assembled,
+  // clusters side by side.
   ClusteredSweep(const MoatClusters& clusters, int32_t rows, const double* lower, double* inverse,
                  Buffers& buffers, Packing& packing, const ParallelFor& parallel)
       : clusters_(clusters), n_(rows), lower_(lower), inverse_(inverse), buffers_(buffers),
@@ -60,7 +62,8 @@ class ClusteredSweep {
 
   void add_block(int32_t begin, int32_t end, int32_t i0, int32_t i1, int32_t t0, int32_t t1) {
     multiply_add(i1 - i0, end - begin, t1 - t0, -1.0, &entry(i0, t0), 1, n_,
-                 lower_ + size_t(begin) * n_ + t0, 1, n_, &entry(i0, begin), n_, packing_, parallel_);
+                 lower_ + size_t(begin) * n_ + t0, 1, n_, &entry(i0, begin), n_, packing_,
+                 parallel_);
   }
 
   void add_far_block(int32_t begin, int32_t end, int32_t i0, int32_t i1, int32_t t0, int32_t t1) {

@@ -102,8 +102,8 @@ ClusteredOrder clustered_moat_order(const MoatPlaces& places, const Moats& moats
   MoatWaits waits;
   moat_waits(places, moats, gauged.size(), unsatisfied, slack, waits);
   ClusterBuilder builder(places, moats);
-  found.order = {std::vector<double>(2 * gauged.size()), std::move(waits.earliest), std::move(waits.rank),
-                 builder.deepest()};
+  found.order = {std::vector<double>(2 * gauged.size()), std::move(waits.earliest),
+                 std::move(waits.rank), builder.deepest()};
   found.clusters = builder.run(gauged, unsatisfied, found.order.scale);
   return found;
 }

@@ -1,17 +1,18 @@
 // Exponents for the entries of cold models: the range of doubles, block by block.
 //
-// With rows scaled by the packing (moat_order.hpp) an entry is at most exp(-2 d), d = Σ z over the sets
-// that separate its two legs: a distance in the tree of the sets. Row factors centre that range, but
-// where chains of sets are long it is wider than that of doubles. So the tree is cut into clusters of sets whose
-// depth D = Σ z has the same ⌊D / Q⌋, Q = 192 log 2, and the entry of legs in clusters I and J
-// has a factor 2^384 for every Q between them. With a factor exp(r) per row, r = D - Q (⌊D / Q⌋ + 1/2), what is
-// left lies between exp(±3 Q) = 2^±576, and factors of elimination between exp(±3.5 Q). The update of an entry by a pivot in cluster K gets a
-// factor 2^-768 for every Q from K to the path between I and J. From the second Q on it is below
-// exp(-4 Q) of what the entry may be: nothing.
+// With rows scaled by the packing (moat_order.hpp) an entry is at most exp(-2 d), d = Σ z over the
+// sets that separate its two legs: a distance in the tree of the sets. Row factors centre that
+// range, but where chains of sets are long it is wider than that of doubles. So the tree is cut
+// into clusters of sets whose depth D = Σ z has the same ⌊D / Q⌋, Q = 192 log 2, and the entry of
+// legs in clusters I and J has a factor 2^384 for every Q between them. With a factor exp(r) per
+// row, r = D - Q (⌊D / Q⌋ + 1/2), what is left lies between exp(±3 Q) = 2^±576, and factors of
+// elimination between exp(±3.5 Q). The update of an entry by a pivot in cluster K gets a factor
+// 2^-768 for every Q from K to the path between I and J. From the second Q on it is below exp(-4 Q)
+// of what the entry may be: nothing.
 //
 // A leg of an unsatisfied edge climbs out of the sets that the edge leaves. From the node on that
-// holds all faces of a set no other leg belongs to it, every entry of the row is at most exp(-2 z), and a
-// factor exp(2 z) makes it a row of the set around.
+// holds all faces of a set no other leg belongs to it, every entry of the row is at most exp(-2 z),
+// and a factor exp(2 z) makes it a row of the set around.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ namespace planaris {
 
 // Where the row of a leg stands in the tree of the sets.
 struct LegPlace {
-  int32_t set = -1;      // innermost one that separates it from others; -1: none
+  int32_t set = -1;  // innermost one that separates it from others; -1: none
   int32_t cluster = 0;
   int32_t exponent = 0;  // the row is multiplied by two to this power
 };
@@ -37,7 +38,8 @@ class MoatClusters {
  public:
   static constexpr double kQuantum = 192 * std::numbers::ln2;  // Q
   static constexpr int32_t kBits = 384;  // per Q between the clusters of an entry
-  // Of the factor of an update for one Q off the path, half: given to both sides, neither leaves the range.
+  // Of the factor of an update for one Q off the path, half: given to both sides, neither leaves
+  // the range.
   static constexpr double kHalfFar = 0x1p-384;
 
   double depth(int32_t set) const { return set < 0 ? 0.0 : depth_[set]; }
@@ -91,11 +93,11 @@ class MoatClusters {
   LegPlace climbed(int32_t leg, int32_t set) const;
 
   int32_t nodes_ = 0;
-  std::vector<int32_t> belongs_;  // by leg: the innermost set that it belongs to
-  std::vector<uint8_t> climbs_;   // by edge: whether it is unsatisfied
+  std::vector<int32_t> belongs_;                  // by leg: the innermost set that it belongs to
+  std::vector<uint8_t> climbs_;                   // by edge: whether it is unsatisfied
   std::vector<int32_t> parent_, node_, cluster_;  // by set; node: the lowest that holds its faces
-  std::vector<double> depth_, rest_;             // by set: D and r
-  std::vector<int32_t> cluster_parent_, level_;  // by cluster; parents come first
+  std::vector<double> depth_, rest_;              // by set: D and r
+  std::vector<int32_t> cluster_parent_, level_;   // by cluster; parents come first
 };
 
 struct ClusteredOrder {
@@ -103,8 +105,8 @@ struct ClusteredOrder {
   MoatClusters clusters;
 };
 
-// What entries of a row are multiplied by when it moves from one place to another, column by column; those of
-// one cluster side by side share a factor.
+// What entries of a row are multiplied by when it moves from one place to another, column by
+// column; those of one cluster side by side share a factor.
 class RowMove {
  public:
   RowMove(const MoatClusters& clusters, const LegPlace& from, const LegPlace& to)

@@ -17,7 +17,8 @@ struct Range {
 
 void check(const Moats& moats, size_t num_faces) {
   const size_t sets = moats.start.size();
-  bool fits = moats.stop.size() == sets && moats.parent.size() == sets && moats.value.size() == sets;
+  bool fits =
+      moats.stop.size() == sets && moats.parent.size() == sets && moats.value.size() == sets;
   for (const int32_t face : moats.order) fits = fits && face >= 0 && size_t(face) < num_faces;
   for (size_t k = 0; fits && k < sets; ++k) {
     fits = moats.start[k] >= 0 && moats.start[k] <= moats.stop[k] &&
@@ -29,9 +30,9 @@ void check(const Moats& moats, size_t num_faces) {
 class Order {
  public:
   Order(const MoatPlaces& places, const Moats& moats)
-      : places_(places), tree_(places.tree), faces_(places.faces), moats_(moats), leaf_(places.leaf),
-        has_bridge_(places.has_bridge), position_(leaf_.size(), -1), innermost_(leaf_.size(), -1),
-        range_(moats.start.size()) {
+      : places_(places), tree_(places.tree), faces_(places.faces), moats_(moats),
+        leaf_(places.leaf), has_bridge_(places.has_bridge), position_(leaf_.size(), -1),
+        innermost_(leaf_.size(), -1), range_(moats.start.size()) {
     // Parents come first, so the innermost set writes last.
     const auto sets = static_cast<int32_t>(moats.start.size());
     std::vector<int32_t> innermost(moats.order.size(), -1);  // by place

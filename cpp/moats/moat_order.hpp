@@ -1,8 +1,8 @@
 // An order of elimination, and a scaling, that low temperatures cannot hurt (plane graphs).
 //
 // Relative to a ground state the Pfaffian of any set of joined pairs of legs is a partition
-// function: all terms are positive and the empty cut has weight 1. So if rows are eliminated edge by
-// edge, every pivot is a ratio of two partition functions and no smaller than its join. What can
+// function: all terms are positive and the empty cut has weight 1. So if rows are eliminated edge
+// by edge, every pivot is a ratio of two partition functions and no smaller than its join. What can
 // go wrong is that entries beside the pivots grow and cancel. The packing of T-cuts that proves
 // the ground state says when: let z be the values of its sets S of faces ("moats") and N(f) their
 // sum around face f. Scale a leg by its coupling g if its edge is unsatisfied, and by the drop of N
@@ -41,14 +41,15 @@ struct MoatPlaces {
 };
 
 struct MoatWaits {
-  std::vector<int32_t> earliest;  // per edge: the node at which it may be eliminated; 0: where its legs meet
-  std::vector<int32_t> rank;      // per edge: those of a front are eliminated by rising rank
+  std::vector<int32_t>
+      earliest;  // per edge: the node at which it may be eliminated; 0: where its legs meet
+  std::vector<int32_t> rank;  // per edge: those of a front are eliminated by rising rank
 };
 
 struct MoatOrder {
-  std::vector<double> scale;             // per leg, a logarithm
-  std::vector<int32_t> earliest, rank;   // see MoatWaits
-  double deepest = 0.0;                  // largest Σ z over the sets around a face
+  std::vector<double> scale;            // per leg, a logarithm
+  std::vector<int32_t> earliest, rank;  // see MoatWaits
+  double deepest = 0.0;                 // largest Σ z over the sets around a face
 };
 
 // `gauged`: couplings relative to the ground state; `unsatisfied`: the edges of the T-join. Sets

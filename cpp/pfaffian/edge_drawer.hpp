@@ -1,9 +1,9 @@
 // Draws the edges of one front, each with its probability given all edges before.
 //
-// The weights of the patterns of a block are Pfaffians: legs of edges that are not cut are struck out, those
-// of cut edges stay, edges that are yet to be drawn are joined, which sums over them. Pivots are
-// searched for, so that rounding may be felt at low temperature. Hence the sum of both weights of an edge is
-// compared to the weight of what was drawn before.
+// The weights of the patterns of a block are Pfaffians: legs of edges that are not cut are struck
+// out, those of cut edges stay, edges that are yet to be drawn are joined, which sums over them.
+// Pivots are searched for, so that rounding may be felt at low temperature. Hence the sum of both
+// weights of an edge is compared to the weight of what was drawn before.
 #pragma once
 
 #include <algorithm>
@@ -174,7 +174,8 @@ class EdgeDrawer {
     } else if (part > -INFINITY) {
       outcome_.log_probability -= log_sum(cut ? stay - part : part - stay);
     }
-    const double chosen = cut ? part : stay, both = chosen + log_sum(cut ? stay - part : part - stay);
+    const double chosen = cut ? part : stay,
+                 both = chosen + log_sum(cut ? stay - part : part - stay);
     if (!std::isnan(drawn_)) outcome_.mismatch += std::fabs(both + block.log - drawn_);
     drawn_ = chosen + block.log;
   }

@@ -14,8 +14,9 @@ double leg_shift(uint64_t leg) {
   return static_cast<double>(mix64((leg + 1) * kGoldenGamma) >> 11) * 0x1p-52 - 1.0;
 }
 
-double leg_logarithms(std::span<const double> scale, std::span<const double> gauged, std::span<double> face,
-                      std::span<double> shifted, int threads, Control& control) {
+double leg_logarithms(std::span<const double> scale, std::span<const double> gauged,
+                      std::span<double> face, std::span<double> shifted, int threads,
+                      Control& control) {
   const size_t legs = 2 * gauged.size();
   if (scale.size() != legs || face.size() != legs || (!shifted.empty() && shifted.size() != legs)) {
     throw std::invalid_argument("scale, face and shifted must hold one number per leg");

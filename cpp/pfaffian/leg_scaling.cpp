@@ -12,9 +12,9 @@ namespace {
 class Assignment {
  public:
   Assignment(const Faces& faces, std::span<const double> gauged)
-      : faces_(faces), g_(gauged), legs_(static_cast<int32_t>(faces.walk.size())),
-        row_dual_(legs_), column_dual_(legs_), column_of_(legs_, -1),
-        row_of_(legs_, -1), distance_(legs_, kFar), from_(legs_, -1), done_(legs_, 0) {}
+      : faces_(faces), g_(gauged), legs_(static_cast<int32_t>(faces.walk.size())), row_dual_(legs_),
+        column_dual_(legs_), column_of_(legs_, -1), row_of_(legs_, -1), distance_(legs_, kFar),
+        from_(legs_, -1), done_(legs_, 0) {}
 
   std::vector<double> solve(Control& control) {
     start();

@@ -14,9 +14,9 @@ namespace planaris {
 
 class PairedFront {
  public:
-  // Eliminates the first `eliminated` of `rows` rows, pair by pair, and leaves factors and pivots as
-  // FrontElimination does. Returns false, and `a` as it was, where doubles lack the range. With `underflow`
-  // numbers that are too small for doubles count as zero.
+  // Eliminates the first `eliminated` of `rows` rows, pair by pair, and leaves factors and pivots
+  // as FrontElimination does. Returns false, and `a` as it was, where doubles lack the range. With
+  // `underflow` numbers that are too small for doubles count as zero.
   bool run(DoubleDouble* a, int rows, int eliminated, const ParallelFor& parallel,
            bool underflow = false) {
     if (!split(a, rows, underflow)) return false;
@@ -64,8 +64,8 @@ class PairedFront {
     return true;
   }
 
-  // Updates are products of two factors and a pivot. Where none of these is beyond 2^±900, nor an entry
-  // that is left, nothing has over- or underflowed, and all bits of pairs were in range.
+  // Updates are products of two factors and a pivot. Where none of these is beyond 2^±900, nor an
+  // entry that is left, nothing has over- or underflowed, and all bits of pairs were in range.
   bool in_range(int rows, int eliminated, bool underflow) const {
     const size_t step = rows + kWideSlack;
     Sizes factors, pivots, rest;
@@ -77,9 +77,9 @@ class PairedFront {
     }
     // What overflows ends as an infinity or no number.
     if (!(factors.finite && pivots.finite && rest.finite && rest.most < kMost)) return false;
-    return underflow || (rest.least > kLeast &&
-                         factors.least * factors.least * pivots.least > kLeast &&
-                         factors.most * factors.most * pivots.most < kMost);
+    return underflow ||
+           (rest.least > kLeast && factors.least * factors.least * pivots.least > kLeast &&
+            factors.most * factors.most * pivots.most < kMost);
   }
 
   void join(DoubleDouble* a, int rows) const {

@@ -12,8 +12,8 @@ namespace {
 
 using Front = std::vector<DoubleDouble>;
 
-// Pairs of neighbouring rows are joined by entries that outweigh all others. Rows are scaled by powers
-// of two up to 2^spread.
+// Pairs of neighbouring rows are joined by entries that outweigh all others. Rows are scaled by
+// powers of two up to 2^spread.
 Front random_front(int rows, int spread, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   std::vector<DoubleDouble> scale;

@@ -75,13 +75,14 @@ class ContributionStack {
 template <class T>
 class Elimination {
  public:
-  // `share` is that of this elimination in all that the team does. `other`: with the same order and clusters; in
-  // doubles, without a search for pivots, and nothing is kept.
+  // `share` is that of this elimination in all that the team does. `other`: with the same order and
+  // clusters; in doubles, without a search for pivots, and nothing is kept.
   Elimination(const FrontTree& tree, const KasteleynEntries& entries,
               const EliminationOptions& options, Team& team, Factors<T>* keep, Fronts<T>* fronts,
               double share = 1.0, const KasteleynEntries* other = nullptr)
-      : tree_(tree), entries_(entries), other_(other), matrices_(other ? 2 : 1), options_(options), team_(team),
-        share_(share), keep_(keep), fronts_(fronts), cut_(cut_tasks(tree, team.threads())),
+      : tree_(tree), entries_(entries), other_(other), matrices_(other ? 2 : 1), options_(options),
+        team_(team), share_(share), keep_(keep), fronts_(fronts),
+        cut_(cut_tasks(tree, team.threads())),
         flush_(!kIsDoubleDouble && !entries.earliest.empty() && entries.flush()),
         parallel_([this](int count, const std::function<void(int)>& body) {
           if (!flush_) return team_.parallel_for(count, body);
@@ -200,7 +201,7 @@ class Elimination {
     ContributionStack<T> stack;
     EliminationStats stats;
     double log_sum[2] = {};  // of the front under way
-    int swaps[2] = {};  // and negative pivots: parity of the sign
+    int swaps[2] = {};       // and negative pivots: parity of the sign
     double done = 0.0;
     std::vector<RowPair> pairs;
     std::vector<RankedPair> ranked;
@@ -208,7 +209,8 @@ class Elimination {
     std::vector<int32_t> legs;
     std::vector<LegPlace> places, moved;
     std::vector<ClusteredPair> clustered;
-    std::vector<int32_t> order;  // rows as they stand in the matrix: of those that are left, clusters side by side
+    std::vector<int32_t>
+        order;  // rows as they stand in the matrix: of those that are left, clusters side by side
     ClusteredBuffers buffers;
     PairedFront paired;  // wide numbers only
   };
@@ -255,9 +257,10 @@ class Elimination {
     const bool in_order = !entries_.earliest.empty();
     int eliminated = 0;
     for (int k = 0; k < matrices_; ++k) {
-      FrontElimination<T> front(matrix(w, s, k), s.rows, s.own + s.delayed, w.perm.data(), w.packing,
-                                w.pivot_rows, parallel_);
-      eliminated = in_order ? run_in_order(front, w, s, listed) : front.run(options_.threshold, last);
+      FrontElimination<T> front(matrix(w, s, k), s.rows, s.own + s.delayed, w.perm.data(),
+                                w.packing, w.pivot_rows, parallel_);
+      eliminated =
+          in_order ? run_in_order(front, w, s, listed) : front.run(options_.threshold, last);
       w.stats.left_over += front.failed();
       if (!in_order) w.stats.worst_ratio = std::min(w.stats.worst_ratio, front.worst_ratio());
       if (k == 0) swaps += front.swaps();
@@ -275,12 +278,16 @@ class Elimination {
     hand_on(w, node, s, eliminated);
   }
 
-  T* matrix(Worker& w, const Shape& s, int k) { return w.matrix.data() + size_t(k) * s.rows * s.rows; }
+  T* matrix(Worker& w, const Shape& s, int k) {
+    return w.matrix.data() + size_t(k) * s.rows * s.rows;
+  }
 
-  // Whether rows are assembled in the order in which they are eliminated. Fronts are kept as listed.
+  // Whether rows are assembled in the order in which they are eliminated. Fronts are kept as
+  // listed.
   bool is_arranged() const { return !entries_.earliest.empty() && !fronts_; }
 
-  // Finds where rows are assembled: writes perm, at and, with clusters, order. Returns the number of swaps.
+  // Finds where rows are assembled: writes perm, at and, with clusters, order. Returns the number
+  // of swaps.
   int arrange(Worker& w, int32_t node, const Shape& s, int listed, bool clustered) {
     w.perm.resize(s.rows);
     w.at.resize(s.rows);
@@ -336,7 +343,8 @@ class Elimination {
     grow(w.matrix, size_t(s.rows) * s.rows * matrices_ + kSmallSlack);
     for (int k = 0; k < matrices_; ++k) {
       T* column = matrix(w, s, k);
-      for (int32_t j = 0; j < s.rows; ++j, column += s.rows) std::fill(column + j + 1, column + s.rows, T(0.0));
+      for (int32_t j = 0; j < s.rows; ++j, column += s.rows)
+        std::fill(column + j + 1, column + s.rows, T(0.0));
     }
   }
 
@@ -374,11 +382,13 @@ class Elimination {
   void add_joins(Worker& w, int32_t node, const Shape& s) {
     for (int32_t p = 0; p < s.own / 2; ++p) {
       const int32_t e = tree_.edge_order[tree_.own[node] + p];
-      const int32_t power = exponent(w, 2 * p, 2 * p + 1), first = w.at[2 * p], second = w.at[2 * p + 1];
+      const int32_t power = exponent(w, 2 * p, 2 * p + 1), first = w.at[2 * p],
+                    second = w.at[2 * p + 1];
       const bool lower = (entries_.sign[e] > 0) == (first < second);
       for (int k = 0; k < matrices_; ++k) {
         const T value = join_entry(k, e, power);
-        T& entry = matrix(w, s, k)[size_t(std::min(first, second)) * s.rows + std::max(first, second)];
+        T& entry =
+            matrix(w, s, k)[size_t(std::min(first, second)) * s.rows + std::max(first, second)];
         entry += lower ? -value : value;
       }
     }
@@ -401,7 +411,8 @@ class Elimination {
     if (entries_.clusters) move_rows(w, child, s);
   }
 
-  static const T* add_entries(const T* from, const std::vector<int32_t>& map, T* matrix, int32_t step) {
+  static const T* add_entries(const T* from, const std::vector<int32_t>& map, T* matrix,
+                              int32_t step) {
     const auto rows = static_cast<int32_t>(map.size());
     int32_t rising = std::max(rows - 1, 0);  // from here on, rows keep their order
     while (rising > 0 && map[rising - 1] < map[rising]) --rising;
@@ -424,7 +435,8 @@ class Elimination {
 
   void find_places(Worker& w, int32_t node, const Shape& s) const {
     w.legs.clear();
-    for (int32_t row = 0; row < s.own + s.delayed; ++row) w.legs.push_back(leg_of_row(w, node, s, row));
+    for (int32_t row = 0; row < s.own + s.delayed; ++row)
+      w.legs.push_back(leg_of_row(w, node, s, row));
     w.legs.insert(w.legs.end(), tree_.boundary_legs.begin() + tree_.boundary[node],
                   tree_.boundary_legs.begin() + tree_.boundary[node + 1]);
     w.places.clear();
@@ -441,7 +453,8 @@ class Elimination {
     });
   }
 
-  // Gives the entries of a child, just added, the exponents that they have here: legs may have climbed.
+  // Gives the entries of a child, just added, the exponents that they have here: legs may have
+  // climbed.
   void move_rows(Worker& w, int32_t child, const Shape& s) {
     if constexpr (!kIsDoubleDouble) {
       const MoatClusters& clusters = *entries_.clusters;
@@ -480,10 +493,12 @@ class Elimination {
     }
   }
 
-  void eliminate_clusters(Worker& w, int32_t node, const Shape& s, int listed, int swaps, bool last) {
+  void eliminate_clusters(Worker& w, int32_t node, const Shape& s, int listed, int swaps,
+                          bool last) {
     if (keep_) (*keep_)[node].places = w.places;
-    ClusteredFront front({matrix(w, s, 0), matrices_ > 1 ? matrix(w, s, 1) : nullptr}, s.rows, w.order, w.legs,
-                         w.places, *entries_.clusters, w.buffers, w.packing, parallel_);
+    ClusteredFront front({matrix(w, s, 0), matrices_ > 1 ? matrix(w, s, 1) : nullptr}, s.rows,
+                         w.order, w.legs, w.places, *entries_.clusters, w.buffers, w.packing,
+                         parallel_);
     front.run(w.clustered);
     w.stats.left_over += front.failed();
     sum_ratios(w, node, s, 2 * listed);
@@ -697,9 +712,9 @@ class Elimination {
   bool flush_;
   ParallelFor parallel_;
   std::vector<Worker> workers_;
-  std::vector<ContributionStack<T>> handed_;  // by task
-  std::vector<double> log_sums_[2];           // by node
-  std::vector<T> products_;                   // by node: of pivots; wide numbers only
+  std::vector<ContributionStack<T>> handed_;    // by task
+  std::vector<double> log_sums_[2];             // by node
+  std::vector<T> products_;                     // by node: of pivots; wide numbers only
   std::vector<T> face_factors_, join_factors_;  // exponentials; wide numbers only
 };
 
@@ -718,8 +733,10 @@ LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
   return elimination.result();
 }
 
-std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree, const KasteleynEntries& first,
-                                                      const KasteleynEntries& second, Control& control) {
+std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree,
+                                                      const KasteleynEntries& first,
+                                                      const KasteleynEntries& second,
+                                                      Control& control) {
   if (tree.num_nodes() == 0) return {};
   Team team(1, control);
   Elimination<double> both(tree, first, {}, team, nullptr, nullptr, 1.0, &second);
@@ -729,12 +746,9 @@ std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree, con
   return {both.result(0), both.result(1)};
 }
 
-std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,
-                                                   const KasteleynEntries& first,
-                                                   const EliminationOptions& first_options,
-                                                   const KasteleynEntries& second,
-                                                   const EliminationOptions& second_options,
-                                                   Control& control) {
+std::pair<LogPfaffian, LogPfaffian> eliminate_both(
+    const FrontTree& tree, const KasteleynEntries& first, const EliminationOptions& first_options,
+    const KasteleynEntries& second, const EliminationOptions& second_options, Control& control) {
   if (tree.num_nodes() == 0) return {};
   Team team(worth_threads(tree) ? first_options.threads : 1, control);
   Elimination<double> a(tree, first, first_options, team, nullptr, nullptr, 0.5);

@@ -23,14 +23,15 @@ struct KasteleynEntries {
   // One per edge, or empty; see MoatOrder. With them edges are eliminated in that order without
   // a search for pivots; every pivot then has the sign of its join and is no smaller.
   std::span<const int32_t> earliest = {}, rank = {};
-  // With these, doubles have exponents block by block, see MoatClusters; wide numbers have their own.
-  // Not where fronts are kept.
+  // With these, doubles have exponents block by block, see MoatClusters; wide numbers have their
+  // own. Not where fronts are kept.
   const MoatClusters* clusters = nullptr;
-  // Whether, in order, numbers that are too small for doubles are nothing beside what they are added
-  // to: wide ones are then eliminated as pairs of doubles, and doubles count them as zeros.
+  // Whether, in order, numbers that are too small for doubles are nothing beside what they are
+  // added to: wide ones are then eliminated as pairs of doubles, and doubles count them as zeros.
   bool underflow = false;
 
-  // Whether doubles that are too small count as zeros: with clusters there is always room for what matters.
+  // Whether doubles that are too small count as zeros: with clusters there is always room for what
+  // matters.
   bool flush() const { return underflow || clusters != nullptr; }
 };
 
@@ -40,9 +41,9 @@ struct EliminationOptions {
 };
 
 struct EliminationStats {
-  int64_t pivots = 0;        // 2×2 pivots taken
-  int64_t delayed = 0;       // rows handed on to a parent, each time they were
-  int64_t left_over = 0;     // rows without any pivot at the root: the matrix looks singular
+  int64_t pivots = 0;     // 2×2 pivots taken
+  int64_t delayed = 0;    // rows handed on to a parent, each time they were
+  int64_t left_over = 0;  // rows without any pivot at the root: the matrix looks singular
   int32_t largest_front = 0;
   double worst_ratio = 1.0;  // of a pivot to the largest entry of its rows; in order: to its join
   int64_t smallest_exponent = 0;  // of the largest entry of a refused row
@@ -54,7 +55,7 @@ struct EliminationStats {
 struct LogPfaffian {
   double log_magnitude = 0.0;
   DoubleDouble magnitude;  // the same, not as a logarithm: double-double with pivoting; else 0
-  int sign = 1;  // relative to the term that joins every edge, if all signs are +1
+  int sign = 1;            // relative to the term that joins every edge, if all signs are +1
   EliminationStats stats;
 };
 
@@ -62,11 +63,11 @@ struct LogPfaffian {
 template <class T>
 struct FrontFactor {
   int32_t rows = 0, eliminated = 0, delayed_left = 0, delayed_right = 0;
-  std::vector<T> lower;        // rows × eliminated, column-major: L, and pivots at (k + 1, k)
-  std::vector<int32_t> place;  // where every row of the front, as assembled, went
+  std::vector<T> lower;            // rows × eliminated, column-major: L, and pivots at (k + 1, k)
+  std::vector<int32_t> place;      // where every row of the front, as assembled, went
   std::vector<int32_t> exponents;  // powers of two that the refused rows were scaled by
-  // With clusters: by row, its place. In several clusters also, by pivot row, the place once it had climbed, and
-  // where each panel of pivots ended.
+  // With clusters: by row, its place. In several clusters also, by pivot row, the place once it had
+  // climbed, and where each panel of pivots ended.
   std::vector<LegPlace> places, climbed;
   std::vector<int32_t> panels;
 };
@@ -78,7 +79,7 @@ using Factors = std::vector<FrontFactor<T>>;
 template <class T>
 struct FrontMatrix {
   int32_t rows = 0;
-  std::vector<T> lower;  // strict lower triangle, column after column
+  std::vector<T> lower;            // strict lower triangle, column after column
   int32_t delayed_left = 0;        // refused rows come after the front's own, left ones first
   std::vector<int32_t> exponents;  // powers of two that they were scaled by
   double log_pivots = 0.0;         // of what was eliminated then
@@ -101,17 +102,16 @@ LogPfaffian eliminate(const FrontTree& tree, const KasteleynEntries& entries,
                       const EliminationOptions& options, Control& control,
                       Factors<T>* keep = nullptr, Fronts<T>* fronts = nullptr);
 
-// Two eliminations with one order and clusters, by one thread, front by front: what does not depend on the numbers
-// is done once. Both results have the stats of both.
-std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree, const KasteleynEntries& first,
-                                                      const KasteleynEntries& second, Control& control);
+// Two eliminations with one order and clusters, by one thread, front by front: what does not depend
+// on the numbers is done once. Both results have the stats of both.
+std::pair<LogPfaffian, LogPfaffian> eliminate_at_once(const FrontTree& tree,
+                                                      const KasteleynEntries& first,
+                                                      const KasteleynEntries& second,
+                                                      Control& control);
 
 // Two eliminations by the same threads: where one has little to share, they work on the other.
-std::pair<LogPfaffian, LogPfaffian> eliminate_both(const FrontTree& tree,
-                                                   const KasteleynEntries& first,
-                                                   const EliminationOptions& first_options,
-                                                   const KasteleynEntries& second,
-                                                   const EliminationOptions& second_options,
-                                                   Control& control);
+std::pair<LogPfaffian, LogPfaffian> eliminate_both(
+    const FrontTree& tree, const KasteleynEntries& first, const EliminationOptions& first_options,
+    const KasteleynEntries& second, const EliminationOptions& second_options, Control& control);
 
 }  // namespace planaris

@@ -22,9 +22,9 @@ namespace {
 
 using Filled1 = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation, In1<int32_t> offsets,
-                       In2<double> centres, int32_t leaf_size, int threads,
-                       const Progress& progress) {
+std::shared_ptr<PfaffianPlan> make_plan(In2<int32_t> edges, In1<int32_t> rotation,
+                                        In1<int32_t> offsets, In2<double> centres,
+                                        int32_t leaf_size, int threads, const Progress& progress) {
   const auto copied = [](std::span<const int32_t> numbers) {
     return std::vector<int32_t>(numbers.begin(), numbers.end());
   };
@@ -93,8 +93,8 @@ KasteleynEntries checked_entries(const PfaffianPlan& plan, const In1<double>& fa
 
 LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double> join,
                          In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-                         const MoatClusters* clusters, bool underflow, double threshold, int threads,
-                         bool wide, const Progress& progress) {
+                         const MoatClusters* clusters, bool underflow, double threshold,
+                         int threads, bool wide, const Progress& progress) {
   KasteleynEntries entries =
       checked_entries(plan, face, join, signs, earliest, rank, wide ? nullptr : clusters);
   entries.underflow = underflow;
@@ -106,13 +106,16 @@ LogPfaffian log_pfaffian(const PfaffianPlan& plan, In1<double> face, In1<double>
 }
 
 // The same Pfaffian from two sets of entries and thresholds.
-std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(
-    const PfaffianPlan& plan, In1<double> face, In1<double> join, In1<double> other_face,
-    In1<double> other_join, In1<int8_t> signs, In1<int32_t> earliest, In1<int32_t> rank,
-    const MoatClusters* clusters, bool underflow, double threshold, double other_threshold, int threads,
-    const Progress& progress) {
+std::pair<LogPfaffian, LogPfaffian> two_log_pfaffians(const PfaffianPlan& plan, In1<double> face,
+                                                      In1<double> join, In1<double> other_face,
+                                                      In1<double> other_join, In1<int8_t> signs,
+                                                      In1<int32_t> earliest, In1<int32_t> rank,
+                                                      const MoatClusters* clusters, bool underflow,
+                                                      double threshold, double other_threshold,
+                                                      int threads, const Progress& progress) {
   KasteleynEntries first = checked_entries(plan, face, join, signs, earliest, rank, clusters);
-  KasteleynEntries second = checked_entries(plan, other_face, other_join, signs, earliest, rank, clusters);
+  KasteleynEntries second =
+      checked_entries(plan, other_face, other_join, signs, earliest, rank, clusters);
   first.underflow = second.underflow = underflow;
   Control control = make_control(progress);
   nb::gil_scoped_release release;
@@ -133,7 +136,9 @@ struct PfaffianFactors {
   Fronts<DoubleDouble> wide_fronts;
   bool is_wide = false, underflow = false;
 
-  KasteleynEntries entries() const { return {face, join, signs, {}, {}, clusters.get(), underflow}; }
+  KasteleynEntries entries() const {
+    return {face, join, signs, {}, {}, clusters.get(), underflow};
+  }
 };
 
 PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> face,
@@ -145,7 +150,8 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
     clusters = nullptr;
     underflow = false;
   }
-  KasteleynEntries entries = checked_entries(*plan, face, join, signs, earliest, rank, clusters.get());
+  KasteleynEntries entries =
+      checked_entries(*plan, face, join, signs, earliest, rank, clusters.get());
   entries.underflow = underflow;
   Control control = make_control(progress);
   nb::gil_scoped_release release;
@@ -167,7 +173,8 @@ PfaffianFactors factorize(std::shared_ptr<const PfaffianPlan> plan, In1<double> 
   return f;
 }
 
-std::tuple<Out1<double>, double> uncut(const PfaffianFactors& f, int threads, const Progress& progress) {
+std::tuple<Out1<double>, double> uncut(const PfaffianFactors& f, int threads,
+                                       const Progress& progress) {
   Control control = make_control(progress);
   UncutProbabilities p;
   {
@@ -229,12 +236,11 @@ std::tuple<Out2<uint8_t>, Out1<int64_t>, Out1<double>> sample(const PfaffianFact
 
 template <class T>
 void sample_structures(const std::vector<const PfaffianFactors*>& factors,
-                       Fronts<T> PfaffianFactors::*fronts, std::span<const double> uniform,
+                       Fronts<T> PfaffianFactors::* fronts, std::span<const double> uniform,
                        Control& control, std::vector<CutRow>& rows) {
   std::vector<SignStructure<T>> structures;
   for (const PfaffianFactors* f : factors) structures.push_back({f->signs, &(f->*fronts)});
-  sample_surface_cuts(factors[0]->plan->tree, factors[0]->join, structures, uniform, control,
-                      rows);
+  sample_surface_cuts(factors[0]->plan->tree, factors[0]->join, structures, uniform, control, rows);
 }
 
 // The factors are of one plan and differ in their signs only.
@@ -265,9 +271,8 @@ std::tuple<Out2<uint8_t>, Out1<int64_t>, Out1<double>> sample_surface(
   return std::move(table).arrays();
 }
 
-Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges,
-                   int32_t num_vertices, int32_t source, double reference, int threads,
-                   const Progress& progress) {
+Out1<double> spins(const PfaffianFactors& f, In2<int32_t> edges, int32_t num_vertices,
+                   int32_t source, double reference, int threads, const Progress& progress) {
   if (edges.size() != 2 * f.signs.size() || source < 0 || source >= num_vertices) {
     throw std::invalid_argument("edges and source must fit the plan");
   }
@@ -313,11 +318,14 @@ void bind_pfaffian(nb::module_& m) {
       .def_prop_ro("exponent", part(&DoubleDouble::exponent));
   m.def(
       "leg_logarithms",
-      [](In1<double> scale, In1<double> gauged, Filled1 face, std::optional<Filled1> shifted, int threads) {
+      [](In1<double> scale, In1<double> gauged, Filled1 face, std::optional<Filled1> shifted,
+         int threads) {
         Control control = make_control({});
         nb::gil_scoped_release release;
-        const std::span<double> both = shifted ? std::span(shifted->data(), shifted->size()) : std::span<double>();
-        return leg_logarithms(flat(scale), flat(gauged), {face.data(), face.size()}, both, threads, control);
+        const std::span<double> both =
+            shifted ? std::span(shifted->data(), shifted->size()) : std::span<double>();
+        return leg_logarithms(flat(scale), flat(gauged), {face.data(), face.size()}, both, threads,
+                              control);
       },
       nb::arg("scale").noconvert(), nb::arg("gauged").noconvert(), nb::arg("face").noconvert(),
       nb::arg("shifted").noconvert().none(), nb::arg("threads"));
@@ -370,18 +378,19 @@ void bind_pfaffian(nb::module_& m) {
       .def("log_pfaffian", &log_pfaffian, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("underflow"),
-           nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"), nb::arg("progress") = nb::none())
+           nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
+           nb::arg("progress") = nb::none())
       .def("two_log_pfaffians", &two_log_pfaffians, nb::arg("face").noconvert(),
            nb::arg("join").noconvert(), nb::arg("other_face").noconvert(),
            nb::arg("other_join").noconvert(), nb::arg("signs").noconvert(),
-           nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(),
-           nb::arg("clusters").none(), nb::arg("underflow"), nb::arg("threshold"),
-           nb::arg("other_threshold"), nb::arg("threads"), nb::arg("progress") = nb::none())
+           nb::arg("earliest").noconvert(), nb::arg("rank").noconvert(), nb::arg("clusters").none(),
+           nb::arg("underflow"), nb::arg("threshold"), nb::arg("other_threshold"),
+           nb::arg("threads"), nb::arg("progress") = nb::none())
       .def("factorize", &factorize, nb::arg("face").noconvert(), nb::arg("join").noconvert(),
            nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
            nb::arg("rank").noconvert(), nb::arg("clusters").none(), nb::arg("underflow"),
-           nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"),
-           nb::arg("for_samples"), nb::arg("progress") = nb::none());
+           nb::arg("threshold"), nb::arg("threads"), nb::arg("wide"), nb::arg("for_samples"),
+           nb::arg("progress") = nb::none());
 }
 
 }  // namespace planaris::bindings

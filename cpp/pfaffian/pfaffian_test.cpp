@@ -194,11 +194,12 @@ TEST_CASE("leaves and threads change nothing") {
   }
 }
 
-// The same Pfaffian and marginals with exponents. One of the moats lies in a cluster of its own from β = 240 on.
+// The same Pfaffian and marginals with exponents. One of the moats lies in a cluster of its own
+// from β = 240 on.
 static void check_clusters(const FrontTree& tree, const Faces& faces, const Moats& moats,
-                    const std::vector<double>& g, const std::vector<int32_t>& unsatisfied,
-                    const std::vector<int8_t>& signs, double expected,
-                    const std::vector<double>& uncut, double beta) {
+                           const std::vector<double>& g, const std::vector<int32_t>& unsatisfied,
+                           const std::vector<int8_t>& signs, double expected,
+                           const std::vector<double>& uncut, double beta) {
   const ClusteredOrder found = clustered_moat_order({tree, faces}, moats, g, unsatisfied, 0.0);
   const MoatClusters& clusters = found.clusters;
   CHECK(clusters.fit(tree, 2 * g.size()));
@@ -209,12 +210,8 @@ static void check_clusters(const FrontTree& tree, const Faces& faces, const Moat
   CHECK((levels > 0) == (beta >= 300.0));
   std::vector<double> face(found.order.scale);
   for (size_t i = 0; i < face.size(); ++i) face[i] -= g[i >> 1];
-  const KasteleynEntries entries{face,
-                                 found.order.scale,
-                                 signs,
-                                 found.order.earliest,
-                                 found.order.rank,
-                                 &clusters};
+  const KasteleynEntries entries{
+      face, found.order.scale, signs, found.order.earliest, found.order.rank, &clusters};
   Control control;
   const LogPfaffian r = eliminate<double>(tree, entries, {0.1, 1}, control);
   CHECK(r.stats.left_over == 0);
@@ -240,7 +237,8 @@ static void check_clusters(const FrontTree& tree, const Faces& faces, const Moat
     CHECK(kept.log_magnitude == r.log_magnitude);
     const UncutProbabilities p = uncut_probabilities(tree, entries, factors, threads, control);
     CHECK(p.residual <= 1e-14);
-    for (size_t e = 0; e < uncut.size(); ++e) CHECK(std::fabs(p.uncut[e] - uncut[e]) <= 1e-14 * beta);
+    for (size_t e = 0; e < uncut.size(); ++e)
+      CHECK(std::fabs(p.uncut[e] - uncut[e]) <= 1e-14 * beta);
   }
 }
 
@@ -264,7 +262,9 @@ TEST_CASE("moats give an order") {
     const MoatOrder found = moat_order({tree, faces}, moats, g, unsatisfied, 0.0);
     CHECK(found.deepest == value[1]);
     for (int i = 0; i < 10; ++i) {  // no face entry exceeds what the two depths allow
-      const double depth = faces.face_of[i] == left ? value[0] : faces.face_of[i] == right ? value[1] : 0;
+      const double depth = faces.face_of[i] == left    ? value[0]
+                           : faces.face_of[i] == right ? value[1]
+                                                       : 0;
       CHECK(found.scale[i] - g[i >> 1] <= depth + 1e-12 * beta);
     }
     std::vector<double> face(10);
@@ -279,7 +279,8 @@ TEST_CASE("moats give an order") {
       CHECK(weight <= 0.0);
       excess += std::exp(weight);
       for (int e = 0; e < 5; ++e) {
-        if (!(((state >> edges[2 * e]) ^ (state >> edges[2 * e + 1])) & 1)) uncut[e] += std::exp(weight);
+        if (!(((state >> edges[2 * e]) ^ (state >> edges[2 * e + 1])) & 1))
+          uncut[e] += std::exp(weight);
       }
     }
     for (double& p : uncut) p /= 1.0 + excess;

@@ -31,14 +31,13 @@ class Sampler {
     std::vector<Worker> workers(team.threads());
     for (Worker& w : workers) w.begin(uniform, row);
     std::vector<double> logs(tree_.num_nodes());  // by node, so that nobody's share counts
-    team.work(tasks.successors(tree_, false), tasks.waits(tree_, false),
-              [&](int worker, int task) {
-                const auto [first, last] = tasks.tasks[task];
-                for (int32_t node = last; node >= first; --node) {
-                  team.check(worker);
-                  logs[node] = decide_edges(workers[worker], node);
-                }
-              });
+    team.work(tasks.successors(tree_, false), tasks.waits(tree_, false), [&](int worker, int task) {
+      const auto [first, last] = tasks.tasks[task];
+      for (int32_t node = last; node >= first; --node) {
+        team.check(worker);
+        logs[node] = decide_edges(workers[worker], node);
+      }
+    });
     for (const Worker& w : workers) row.undecided += w.undecided;
     for (const double log : logs) row.log_probability += log;
   }
@@ -159,9 +158,8 @@ void sample_cuts(const FrontTree& tree, const KasteleynEntries& entries, const F
   }
 }
 
-template void sample_cuts<double>(const FrontTree&, const KasteleynEntries&,
-                                  const Fronts<double>&, std::span<const double>, int, Control&,
-                                  std::vector<CutRow>&);
+template void sample_cuts<double>(const FrontTree&, const KasteleynEntries&, const Fronts<double>&,
+                                  std::span<const double>, int, Control&, std::vector<CutRow>&);
 template void sample_cuts<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
                                         const Fronts<DoubleDouble>&, std::span<const double>, int,
                                         Control&, std::vector<CutRow>&);

@@ -19,12 +19,12 @@ constexpr int kWays = 2;  // leaves in which a spin is looked at
 
 // What does not depend on numbers: where vertices, faces and edges lie in the tree.
 struct Places {
-  std::vector<int32_t> first_leaf;              // per node: first node of its subtree
-  std::vector<int32_t> owner;                   // per edge: the node that joins it
-  std::vector<int64_t> begin;                   // per vertex: where its faces begin
-  std::vector<int32_t> faces;                   // their places in the order of the leaves, sorted
-  std::vector<uint8_t> reached;                 // per vertex: joined to the source
-  std::vector<std::vector<int32_t>> spins;      // per leaf node: spins to look at there
+  std::vector<int32_t> first_leaf;          // per node: first node of its subtree
+  std::vector<int32_t> owner;               // per edge: the node that joins it
+  std::vector<int64_t> begin;               // per vertex: where its faces begin
+  std::vector<int32_t> faces;               // their places in the order of the leaves, sorted
+  std::vector<uint8_t> reached;             // per vertex: joined to the source
+  std::vector<std::vector<int32_t>> spins;  // per leaf node: spins to look at there
 
   Places(const FrontTree& tree, std::span<const int32_t> edges, int32_t num_vertices,
          int32_t source) {
@@ -515,9 +515,8 @@ SpinCorrelations spin_correlations(const FrontTree& tree, const KasteleynEntries
 }
 
 template SpinCorrelations spin_correlations<double>(const FrontTree&, const KasteleynEntries&,
-                                                    const Fronts<double>&,
-                                                    std::span<const int32_t>, int32_t, int32_t,
-                                                    double, int, Control&);
+                                                    const Fronts<double>&, std::span<const int32_t>,
+                                                    int32_t, int32_t, double, int, Control&);
 template SpinCorrelations spin_correlations<DoubleDouble>(const FrontTree&, const KasteleynEntries&,
                                                           const Fronts<DoubleDouble>&,
                                                           std::span<const int32_t>, int32_t,

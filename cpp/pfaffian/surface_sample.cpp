@@ -260,8 +260,7 @@ void sample_surface_cuts(const FrontTree& tree, std::span<const double> join,
 
 template void sample_surface_cuts<double>(const FrontTree&, std::span<const double>,
                                           const std::vector<SignStructure<double>>&,
-                                          std::span<const double>, Control&,
-                                          std::vector<CutRow>&);
+                                          std::span<const double>, Control&, std::vector<CutRow>&);
 template void sample_surface_cuts<DoubleDouble>(const FrontTree&, std::span<const double>,
                                                 const std::vector<SignStructure<DoubleDouble>>&,
                                                 std::span<const double>, Control&,

@@ -166,14 +166,15 @@ class Sweep {
       const int32_t k0 = std::max(0, k1 - panel_width(n)), p = k1 - k0, t = n - k1;
       T* corner = w.inverse.data() + size_t(k0) * n + k0;
       multiply_add<T>(t, p, t, T(-1.0), corner + size_t(p) * n + p, 1, n,
-                      w.lower.data() + size_t(k0) * n + k1, 1, n, corner + p, n, w.packing, parallel_);
+                      w.lower.data() + size_t(k0) * n + k1, 1, n, corner + p, n, w.packing,
+                      parallel_);
       extend_panel(w, n, k0, p, t);
       k1 = k0;
     }
   }
 
-  // The panels of the elimination; once the first pair of one is done, its rows are again where they were
-  // before they climbed.
+  // The panels of the elimination; once the first pair of one is done, its rows are again where
+  // they were before they climbed.
   void extend_clusters(Worker& w, const FrontFactor<T>& f, int32_t n, int32_t e) {
     if constexpr (std::is_same_v<T, double>) {
       std::vector<LegPlace>& places = w.clustered.places;
@@ -257,7 +258,8 @@ class Sweep {
     for (int32_t k = 0; k < tree_.own_rows(node) / 2; ++k) {
       const int32_t edge = tree_.edge_order[tree_.own[node] + k];
       const int32_t i = w.index[2 * k], j = w.index[2 * k + 1];
-      const T join = entry(entries_.join[2 * edge] + entries_.join[2 * edge + 1], node, 2 * k, 2 * k + 1);
+      const T join =
+          entry(entries_.join[2 * edge] + entries_.join[2 * edge + 1], node, 2 * k, 2 * k + 1);
       const double uncut = to_double(join * w.inverse[size_t(i) * n + j]);
       probability_[edge] = entries_.sign[edge] > 0 ? uncut : -uncut;
     }
@@ -277,7 +279,8 @@ class Sweep {
                           w.inverse[size_t(row) * n + w.index[tree_.face_rows[j]]];
           sum += i < j ? to_double(value) : -to_double(value);
         }
-        w.excess = std::max(w.excess, std::isfinite(sum) ? std::fabs(sum) : std::numeric_limits<double>::infinity());
+        w.excess = std::max(w.excess, std::isfinite(sum) ? std::fabs(sum)
+                                                         : std::numeric_limits<double>::infinity());
       }
     }
   }
@@ -345,7 +348,7 @@ class Sweep {
 
 template <class T>
 UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEntries& entries,
-                                        const Factors<T>& factors, int threads, Control& control) {
+                                       const Factors<T>& factors, int threads, Control& control) {
   return Sweep<T>(tree, entries, factors, threads, control).probabilities();
 }
 

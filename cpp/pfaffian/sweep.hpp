@@ -20,7 +20,7 @@ struct UncutProbabilities {
 // Probability that every edge is not cut, i.e. K_ij (K⁻¹)_ji of its join (SK08 eq. 12).
 template <class T>
 UncutProbabilities uncut_probabilities(const FrontTree& tree, const KasteleynEntries& entries,
-                                        const Factors<T>& factors, int threads, Control& control);
+                                       const Factors<T>& factors, int threads, Control& control);
 
 // One sample, to be drawn into a row of zeros.
 struct CutRow {

@@ -19,9 +19,7 @@ struct Clique {
   std::array<int8_t, kMaxSize> signs{};
   double left = 0.0;  // Σ b_i b_j x_ij
 
-  bool same_row(const Clique& other) const {
-    return spins == other.spins && signs == other.signs;
-  }
+  bool same_row(const Clique& other) const { return spins == other.spins && signs == other.signs; }
 };
 
 // Sorts the spins and makes the first sign +1.
@@ -90,7 +88,8 @@ void add_best_pair(int32_t n, const double* x, Clique& clique, int32_t size,
     }
     if (low >= best) continue;
     for (int32_t m = 0; m < l; ++m) {
-      const double value = std::min(row[m] - std::fabs(p + pull[m]), -row[m] - std::fabs(p - pull[m]));
+      const double value =
+          std::min(row[m] - std::fabs(p + pull[m]), -row[m] - std::fabs(p - pull[m]));
       if (value < best && !inside(m)) best = value, at_l = l, at_m = m;
     }
   }

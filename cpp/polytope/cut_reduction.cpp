@@ -70,7 +70,10 @@ class LinkedGraph {
   }
   void unlink(int32_t h) {
     const int32_t v = ends_[h];
-    if (prev_[h] >= 0) next_[prev_[h]] = next_[h]; else first_[v] = next_[h];
+    if (prev_[h] >= 0)
+      next_[prev_[h]] = next_[h];
+    else
+      first_[v] = next_[h];
     if (next_[h] >= 0) prev_[next_[h]] = prev_[h];
     --degree[v];
   }
@@ -85,7 +88,8 @@ class Reducer {
  public:
   Reducer(int32_t n, std::span<const int32_t> edges, std::span<const double> couplings,
           bool keep_zero_edges, Control& control)
-      : graph_(n, edges, couplings, control), keep_zero_(keep_zero_edges), gone_(n, 0), queued_(n, 1) {
+      : graph_(n, edges, couplings, control), keep_zero_(keep_zero_edges), gone_(n, 0),
+        queued_(n, 1) {
     if (!keep_zero_) {
       for (int32_t e = 0; e < graph_.num_edges(); ++e) {
         if (graph_.weight[e] == 0) graph_.remove_edge(e);
@@ -303,8 +307,7 @@ class Reducer {
 }  // namespace
 
 CutReduction reduce_cut(int32_t num_spins, std::span<const int32_t> edges,
-                        std::span<const double> couplings, bool keep_zero_edges,
-                        Control& control) {
+                        std::span<const double> couplings, bool keep_zero_edges, Control& control) {
   for (int32_t v : edges) {
     if (v < 0 || v >= num_spins) throw std::invalid_argument("edge names no spin");
   }

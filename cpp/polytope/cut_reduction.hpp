@@ -18,11 +18,11 @@ namespace planaris {
 
 // One step of a reduction; edges are numbered as in the input, new ones after them.
 struct ReductionStep {
-  int32_t spin;       // the spin that went
-  int32_t towards[3]; // contraction: v, -1, -1; star-triangle: a, b, c
-  double coupling[3]; // couplings to them
-  int32_t edge[3];    // the edges to them
-  int32_t side[3];    // star-triangle: edges ab, ac, bc that took over
+  int32_t spin;          // the spin that went
+  int32_t towards[3];    // contraction: v, -1, -1; star-triangle: a, b, c
+  double coupling[3];    // couplings to them
+  int32_t edge[3];       // the edges to them
+  int32_t side[3];       // star-triangle: edges ab, ac, bc that took over
   int32_t merges_begin;  // contraction: range of `merges`
   int32_t merges_end;
 };
@@ -34,14 +34,14 @@ struct EdgeMerge {
 };
 
 struct CutReduction {
-  int32_t num_spins = 0;            // of the small model, which has no isolated spins
-  std::vector<int32_t> spin_of;     // small spin -> original spin
-  std::vector<int32_t> edges;       // 2m' small spins
-  std::vector<double> couplings;    // m'
-  std::vector<int32_t> edge_id;     // m': number of the edge in the reduction
-  double constant = 0;              // energy = constant + constant_rest + that of the small model
+  int32_t num_spins = 0;          // of the small model, which has no isolated spins
+  std::vector<int32_t> spin_of;   // small spin -> original spin
+  std::vector<int32_t> edges;     // 2m' small spins
+  std::vector<double> couplings;  // m'
+  std::vector<int32_t> edge_id;   // m': number of the edge in the reduction
+  double constant = 0;            // energy = constant + constant_rest + that of the small model
   double constant_rest = 0;
-  double error = 0;                 // bound on the rounding of constant and couplings together
+  double error = 0;  // bound on the rounding of constant and couplings together
   int32_t num_edge_ids = 0;
   std::vector<ReductionStep> steps;
   std::vector<EdgeMerge> merges;
@@ -49,8 +49,7 @@ struct CutReduction {
 
 // keep_zero_edges: keep edges whose couplings cancel, so that their values can be lifted.
 CutReduction reduce_cut(int32_t num_spins, std::span<const int32_t> edges,
-                        std::span<const double> couplings, bool keep_zero_edges,
-                        Control& control);
+                        std::span<const double> couplings, bool keep_zero_edges, Control& control);
 
 // Spins of the original model from those of the small one.
 std::vector<int8_t> lift_spins(const CutReduction& reduction, int32_t num_spins,

@@ -104,7 +104,8 @@ std::vector<int8_t> round_disagreements(int32_t num_spins, std::span<const int32
   const auto find = [&](int32_t v) {
     int32_t root = v;
     int8_t total = 1;
-    while (parent[root] != root) total = static_cast<int8_t>(total * sign[root]), root = parent[root];
+    while (parent[root] != root)
+      total = static_cast<int8_t>(total * sign[root]), root = parent[root];
     while (parent[v] != v) {  // path compression, signs becoming relative to the root
       const int32_t up = parent[v];
       const int8_t own = sign[v];

@@ -17,9 +17,9 @@ CycleCuts separate_cycles_of(int32_t num_spins, In2<int32_t> edges, In1<double> 
   Control control = make_control(progress, seconds);
   try {
     nb::gil_scoped_release release;
-    cuts = separate_cycles(num_spins, flat(edges), flat(x),
-                           {min_violation, max_cuts, max_per_edge, max_settled, exact_below, threads},
-                           control);
+    cuts = separate_cycles(
+        num_spins, flat(edges), flat(x),
+        {min_violation, max_cuts, max_per_edge, max_settled, exact_below, threads}, control);
   } catch (const DeadlinePassed&) {
     cuts.offsets.assign(1, 0);
   }

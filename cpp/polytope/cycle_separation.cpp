@@ -46,8 +46,7 @@ struct CycleList {
 constexpr double kIntegral = 1e-9;
 
 // All triangles, each found once from its edge that comes last.
-void collect_triangles(const Instance& in, double limit, Control& control,
-                       CycleList& out) {
+void collect_triangles(const Instance& in, double limit, Control& control, CycleList& out) {
   const odd::Graph& g = in.graph;
   const int32_t n = g.num_vertices();
   std::vector<int32_t> edge_to(n, -1);
@@ -163,7 +162,10 @@ class Contraction {
       const int32_t u = in_.ends[2 * step.edge], v = in_.ends[2 * step.edge + 1];
       const bool forward = class_of_[u] == at_class;
       const int32_t tail = forward ? u : v, head = forward ? v : u;
-      if (at < 0) start = tail; else append_path(at, tail, out);
+      if (at < 0)
+        start = tail;
+      else
+        append_path(at, tail, out);
       // `odd` of the walk is relative to the classes; of the edge, to its spins.
       const int8_t own = step.odd ^ parity_[tail] ^ parity_[head];
       out.push_back({step.edge, own});
@@ -212,8 +214,8 @@ class Contraction {
         continue;
       }
       if (u > v) std::swap(u, v);
-      const auto [it, fresh] = index.try_emplace(static_cast<int64_t>(u) * num_classes_ + v,
-                                                 pairs.size());
+      const auto [it, fresh] =
+          index.try_emplace(static_cast<int64_t>(u) * num_classes_ + v, pairs.size());
       if (fresh) pairs.push_back({u, v, {v, {-1, -1}, {2.0, 2.0}}});
       Arc& arc = pairs[it->second].arc;
       for (int odd = 0; odd < 2; ++odd) {
@@ -342,9 +344,8 @@ CycleCuts select(const CycleList& cycles, size_t num_edges, const SeparationOpti
     if (!seen.insert(fingerprint(cycle))) continue;
     ++cuts.num_found;
     if (static_cast<int32_t>(cuts.violation.size()) >= options.max_cuts) continue;
-    const bool fresh = std::any_of(cycle.begin(), cycle.end(), [&](Step s) {
-      return uses[s.edge] < options.max_per_edge;
-    });
+    const bool fresh = std::any_of(cycle.begin(), cycle.end(),
+                                   [&](Step s) { return uses[s.edge] < options.max_per_edge; });
     if (!fresh) continue;
     for (Step s : cycle) {
       ++uses[s.edge];

@@ -17,9 +17,9 @@ namespace planaris {
 struct CycleCuts {
   std::vector<int32_t> offsets{0};
   std::vector<int32_t> edges;
-  std::vector<int8_t> odd;         // 1 for edges of F
-  std::vector<double> violation;   // 1 - left side, descending
-  int32_t num_found = 0;           // before near-duplicates were dropped
+  std::vector<int8_t> odd;        // 1 for edges of F
+  std::vector<double> violation;  // 1 - left side, descending
+  int32_t num_found = 0;          // before near-duplicates were dropped
 };
 
 struct SeparationOptions {

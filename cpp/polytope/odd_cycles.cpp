@@ -30,12 +30,9 @@ Instance::Instance(int32_t num_spins, std::span<const int32_t> edges, std::span<
 }
 
 Search::Search(const Graph& graph)
-    : graph_(graph),
-      distance_(2 * graph.num_vertices(), kInfinity),
-      via_(2 * graph.num_vertices(), -1),
-      parent_(2 * graph.num_vertices(), -1),
-      root_(2 * graph.num_vertices(), -1),
-      settled_(2 * graph.num_vertices(), 0) {}
+    : graph_(graph), distance_(2 * graph.num_vertices(), kInfinity),
+      via_(2 * graph.num_vertices(), -1), parent_(2 * graph.num_vertices(), -1),
+      root_(2 * graph.num_vertices(), -1), settled_(2 * graph.num_vertices(), 0) {}
 
 void Search::reset() {
   for (int32_t node : touched_) {

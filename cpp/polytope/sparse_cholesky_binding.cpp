@@ -29,9 +29,9 @@ void bind_sparse_cholesky(nb::module_& m) {
   nb::class_<SparseFactor>(m, "SparseFactor")
       .def("solve", &solution_of, nb::arg("side").noconvert(), nb::arg("progress").none(),
            nb::arg("seconds"));
-  m.def("factor_symmetric", &factor_of, nb::arg("offsets").noconvert(),
-        nb::arg("rows").noconvert(), nb::arg("values").noconvert(), nb::arg("max_entries"),
-        nb::arg("progress").none(), nb::arg("seconds"));
+  m.def("factor_symmetric", &factor_of, nb::arg("offsets").noconvert(), nb::arg("rows").noconvert(),
+        nb::arg("values").noconvert(), nb::arg("max_entries"), nb::arg("progress").none(),
+        nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

@@ -11,10 +11,9 @@ using namespace planaris;
 
 namespace {
 
-std::vector<double> solve_symmetric(std::span<const int64_t> offsets,
-                                    std::span<const int32_t> rows, std::span<const double> values,
-                                    std::span<const double> side, int64_t max_entries,
-                                    Control& control) {
+std::vector<double> solve_symmetric(std::span<const int64_t> offsets, std::span<const int32_t> rows,
+                                    std::span<const double> values, std::span<const double> side,
+                                    int64_t max_entries, Control& control) {
   return SparseFactor(offsets, rows, values, max_entries, control).solve(side, control);
 }
 
@@ -63,8 +62,7 @@ TEST_CASE("sparse symmetric systems are solved") {
       std::vector<double> x(n);
       for (double& value : x) value = normal(rng);
       Control control;
-      const auto found =
-          solve_symmetric(a.offsets, a.rows, a.values, a.times(x), 1 << 20, control);
+      const auto found = solve_symmetric(a.offsets, a.rows, a.values, a.times(x), 1 << 20, control);
       for (int32_t k = 0; k < n; ++k) CHECK(std::abs(found[k] - x[k]) < 1e-10);
     }
   }

@@ -141,7 +141,8 @@ class WheelSearch {
       const int32_t node = walk[k], next = walk[(k + 1) % walk.size()];
       const auto a = static_cast<int8_t>(node & 1), b = static_cast<int8_t>(next & 1);
       const int32_t i = rim_[node >> 1];
-      out.edges.insert(out.edges.end(), {edge(i, rim_[next >> 1]), edge(hub_[0], i), edge(hub_[1], i)});
+      out.edges.insert(out.edges.end(),
+                       {edge(i, rim_[next >> 1]), edge(hub_[0], i), edge(hub_[1], i)});
       out.flipped.insert(out.flipped.end(),
                          {static_cast<int8_t>(a ^ b), a, static_cast<int8_t>(a ^ turned_)});
     }
@@ -177,9 +178,8 @@ WheelCuts separate_wheels(int32_t num_spins, std::span<const int32_t> edges,
       }
     }
   }
-  std::stable_sort(wheels.begin(), wheels.end(), [](const Wheel& a, const Wheel& b) {
-    return a.violation > b.violation;
-  });
+  std::stable_sort(wheels.begin(), wheels.end(),
+                   [](const Wheel& a, const Wheel& b) { return a.violation > b.violation; });
   WheelCuts cuts;
   std::set<std::vector<int32_t>> seen;  // a wheel may have several pairs of hubs
   for (const Wheel& wheel : wheels) {

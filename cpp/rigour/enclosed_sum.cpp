@@ -13,15 +13,15 @@ constexpr double kAddition = 0x1p-103;  // relative errors of a sum, and of a lo
 constexpr double kLogError = 0x1p-88;
 constexpr double kSumRoom = 1 + 0x1p-20;  // for the roundings of error bounds
 
-// Within 2^-102 of its size: the product of both low parts, 2^-106, is left out, and the others, at most
-// 3 u of it, are rounded three times.
+// Within 2^-102 of its size: the product of both low parts, 2^-106, is left out, and the others, at
+// most 3 u of it, are rounded three times.
 TwoDoubles pair_product(const TwoDoubles& a, const TwoDoubles& b) {
   const TwoDoubles p = TwoDoubles::product(a.high, b.high);
   return TwoDoubles::sum(p.high, p.low + (a.high * b.low + a.low * b.high));
 }
 
-// Within 2^-101 of its size. With q = a / b_high, rounded, a - q b is at most 3.1 u |a| and known but for
-// three roundings; dividing it by b_high rounds once more and takes u of it.
+// Within 2^-101 of its size. With q = a / b_high, rounded, a - q b is at most 3.1 u |a| and known
+// but for three roundings; dividing it by b_high rounds once more and takes u of it.
 TwoDoubles pair_quotient(double a, const TwoDoubles& b) {
   const double q = a / b.high;
   const double left = std::fma(-q, b.high, a) - q * b.low;
@@ -29,10 +29,10 @@ TwoDoubles pair_quotient(double a, const TwoDoubles& b) {
 }
 
 // log x, 1 <= x <= 2, within kLogError of its size: 2 artanh y, y = (x - 1) / (x + 1) <= 1/3, is
-// 2 y Σ s^k / (2k + 1), s = y². Leaving out what follows the 35th term takes less than 2^-112. From one
-// term to the next, the last first, a sum is multiplied by s <= 1/9 and added to the next quotient: each is
-// at least .88 of the sum and brings less than 2^-99 of it, so all of them less than 2^-98. y counts three
-// times, within 2^-101, and so do two products.
+// 2 y Σ s^k / (2k + 1), s = y². Leaving out what follows the 35th term takes less than 2^-112. From
+// one term to the next, the last first, a sum is multiplied by s <= 1/9 and added to the next
+// quotient: each is at least .88 of the sum and brings less than 2^-99 of it, so all of them less
+// than 2^-98. y counts three times, within 2^-101, and so do two products.
 TwoDoubles pair_log(double x) {
   constexpr int kTerms = 35;
   static const std::array<TwoDoubles, kTerms> quotients = [] {

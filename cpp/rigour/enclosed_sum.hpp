@@ -1,5 +1,5 @@
-// Sums of doubles and of a logarithm in pairs of doubles, with ends that are rounded outwards: no function
-// of a library is trusted (docs/theory/rigour.md).
+// Sums of doubles and of a logarithm in pairs of doubles, with ends that are rounded outwards: no
+// function of a library is trusted (docs/theory/rigour.md).
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class PairSum {
 
  private:
   TwoDoubles total_;
-  double size_ = 0.0;    // sum of the sizes of all terms
-  double off_ = 0.0;     // bound on the errors of logarithms
-  double count_ = 0.0;   // of additions, each within 2^-103 of all sizes
+  double size_ = 0.0;   // sum of the sizes of all terms
+  double off_ = 0.0;    // bound on the errors of logarithms
+  double count_ = 0.0;  // of additions, each within 2^-103 of all sizes
 };
 
 }  // namespace planaris

@@ -31,8 +31,8 @@ PLANARIS_CLONES void close_exps(size_t count, const double* x, double* to) {
 }
 
 // The weight of an even set has, for every edge, the join or the two legs; with the join it has one
-// error, with the legs two. As all of these weights have one sign, the logarithm of their sum is off
-// by no more than that of one of them may be. Products of two legs are charged by face, below.
+// error, with the legs two. As all of these weights have one sign, the logarithm of their sum is
+// off by no more than that of one of them may be. Products of two legs are charged by face, below.
 Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
   Rounded r;
   const size_t edges = exact.gauged.size(), legs = 2 * edges;
@@ -61,7 +61,8 @@ Rounded round_entries(const ExactEntries& exact, const ProofWeights& weights) {
     }
     const bool plain = exact.scale[2 * e] == 0.0 && exact.scale[2 * e + 1] == 0.0;
     const double uncut = plain ? 0.0 : 2 * kCloseExpError * kErrorRoom + kUnit;
-    if (!plain) r.join[e] = scales[2 * e] * scales[2 * e + 1] * (1 + weights.inject_entries * uncut);
+    if (!plain)
+      r.join[e] = scales[2 * e] * scales[2 * e + 1] * (1 + weights.inject_entries * uncut);
     total += std::max(cut, uncut);
   }
   r.error = weights.entries * total * kErrorRoom;
@@ -95,7 +96,8 @@ void bound_probabilities(Enclosure& found, const SweepBound& bound, const Rounde
     const double value = entries.join[e] * bound.inverse[e];
     found.uncut[e] = exact.sign[e] > 0 ? value : -value;
     const double doubt = entries.join[e] * bound.area[e] * (share + moved) + 4 * kUnit;
-    found.uncut_error[e] = (doubt + ratio * (1 + doubt) + 4 * kUnit * std::fabs(value)) * kErrorRoom;
+    found.uncut_error[e] =
+        (doubt + ratio * (1 + doubt) + 4 * kUnit * std::fabs(value)) * kErrorRoom;
   }
 }
 
@@ -109,8 +111,7 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   const Rounded entries = round_entries(exact, weights);
   if (!entries.sound) return found;
   const ProofEntries numbers{entries.leg, entries.join, exact.sign, exact.earliest, exact.rank};
-  ProofElimination done =
-      eliminate_for_proof(tree, numbers, bounding, weights, threads, control);
+  ProofElimination done = eliminate_for_proof(tree, numbers, bounding, weights, threads, control);
   found.sound = done.sound;
   found.negative = done.negative;
   found.mantissa = done.pivots.m;
@@ -124,8 +125,10 @@ Enclosure enclose_log_pfaffian(const FrontTree& tree, const ExactEntries& exact,
   // Sizes of as many fronts as may be, then those of small ones, then none.
   SweepBound bound;
   constexpr int32_t kSmall = Bounding{}.coarse_rows;
-  for (int32_t rows = bounding.wide ? bounding.coarse_rows : 0;; rows = rows > kSmall ? kSmall : 0) {
-    bound = sweep_for_proof(tree, done.factors, bounding.wide, rows, weights, share, threads, control);
+  for (int32_t rows = bounding.wide ? bounding.coarse_rows : 0;;
+       rows = rows > kSmall ? kSmall : 0) {
+    bound =
+        sweep_for_proof(tree, done.factors, bounding.wide, rows, weights, share, threads, control);
     const double others = found.entries + found.product + (bound.eta - bound.coarse);
     const double most = std::max(kCoarseShare * others, bounding.coarse_error);
     if (rows == 0 || (bound.sound && bound.coarse <= weights.coarse * most)) break;

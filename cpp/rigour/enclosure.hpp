@@ -21,22 +21,22 @@ struct ExactEntries {
   std::span<const int32_t> earliest, rank;
 };
 
-// |log |Pf K| - log(mantissa 2^exponent)| <= error(), if `sound`. On a plane; on other surfaces that
-// is true of the matrix of rounded entries, without `entries`, which then bounds what rounding
+// |log |Pf K| - log(mantissa 2^exponent)| <= error(), if `sound`. On a plane; on other surfaces
+// that is true of the matrix of rounded entries, without `entries`, which then bounds what rounding
 // does to the sum over the even sets of any one class.
 struct Enclosure {
   bool sound = false;
-  bool negative = false;     // sign of the Pfaffian, relative to that of all joins as +1
+  bool negative = false;  // sign of the Pfaffian, relative to that of all joins as +1
   double mantissa = 1.0;
   int64_t exponent = 0;
-  double entries = 0.0;      // exponentials and products of two of them
-  double elimination = 0.0;  // roundings of the elimination
-  double product = 0.0;      // roundings of the product of all pivots
+  double entries = 0.0;                            // exponentials and products of two of them
+  double elimination = 0.0;                        // roundings of the elimination
+  double product = 0.0;                            // roundings of the product of all pivots
   double eta = 0.0, first = 0.0, inflation = 0.0;  // of the sweep
   int32_t largest_front = 0;
 
-  // Bound on the error of the logarithm, with room for the roundings of these sums; and without what rounded
-  // entries do.
+  // Bound on the error of the logarithm, with room for the roundings of these sums; and without
+  // what rounded entries do.
   double error() const { return (entries + own_error()) * (1 + 0x1p-40); }
   double own_error() const { return (elimination + product) * (1 + 0x1p-40); }
 

@@ -24,12 +24,12 @@ Enclosure enclose(const PfaffianPlan& plan, In1<double> gauged, In1<double> scal
   const ExactEntries exact{flat(gauged), flat(scale), flat(signs), flat(earliest), flat(rank)};
   Control control = make_control(progress);
   nb::gil_scoped_release release;
-  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split, split ? coarse_rows : 0}, share, weights,
-                              threads, control);
+  return enclose_log_pfaffian(plan.tree, exact, {radii, wide, split, split ? coarse_rows : 0},
+                              share, weights, threads, control);
 }
 
-ProofBatch prove(const PlaneModels& models, In2<double> couplings, int32_t components, double narrow,
-                 int threads, bool share_rows, const Progress& progress) {
+ProofBatch prove(const PlaneModels& models, In2<double> couplings, int32_t components,
+                 double narrow, int threads, bool share_rows, const Progress& progress) {
   models.check(couplings.shape(1));
   Control control = make_control(progress);
   nb::gil_scoped_release release;
@@ -86,15 +86,16 @@ void bind_enclosure(nb::module_& m) {
       .def_prop_ro("elimination", array_of(&ProofBatch::elimination))
       .def_prop_ro("largest_front", array_of(&ProofBatch::largest_front))
       .def_prop_ro("tried", array_of(&ProofBatch::tried));
-  m.def("enclose_sum",
-        [](In1<double> terms, double mantissa, int64_t twos, double error) {
-          PairSum sum;
-          sum.add(flat(terms));
-          sum.add_log(mantissa, twos);
-          const EnclosedSum ends = sum.enclosed(error);
-          return std::tuple(ends.lower, ends.upper, ends.middle);
-        },
-        nb::arg("terms").noconvert(), nb::arg("mantissa"), nb::arg("twos"), nb::arg("error"));
+  m.def(
+      "enclose_sum",
+      [](In1<double> terms, double mantissa, int64_t twos, double error) {
+        PairSum sum;
+        sum.add(flat(terms));
+        sum.add_log(mantissa, twos);
+        const EnclosedSum ends = sum.enclosed(error);
+        return std::tuple(ends.lower, ends.upper, ends.middle);
+      },
+      nb::arg("terms").noconvert(), nb::arg("mantissa"), nb::arg("twos"), nb::arg("error"));
   m.def("enclose", &enclose, nb::arg("plan"), nb::arg("gauged").noconvert(),
         nb::arg("scale").noconvert(), nb::arg("signs").noconvert(), nb::arg("earliest").noconvert(),
         nb::arg("rank").noconvert(), nb::arg("radii"), nb::arg("wide"), nb::arg("split"),

@@ -18,28 +18,32 @@ namespace planaris {
 
 namespace {
 
-// Sums of moats around a face up to which errors are swept down the tree rather than carried up: the
-// sweep's bound grows exponentially with that depth, radii with the size of what is warm.
+// Sums of moats around a face up to which errors are swept down the tree rather than carried up:
+// the sweep's bound grows exponentially with that depth, radii with the size of what is warm.
 constexpr double kWarmDepth = 16.0;
-// Depths up to which sizes alone are swept down small fronts, of models of at least so many spins down all of so many
-// rows, if that adds no more than so much per spin. Of larger fronts large updates are split.
+// Depths up to which sizes alone are swept down small fronts, of models of at least so many spins
+// down all of so many rows, if that adds no more than so much per spin. Of larger fronts large
+// updates are split.
 constexpr double kSizesDepth = 14.0, kSizesError = 3e-14;
 constexpr int32_t kManySpins = 1 << 13, kSizesRows = 960;
-// Up to so many spins a ground state but for rounding is the gauge; those of more are found by several threads.
+// Up to so many spins a ground state but for rounding is the gauge; those of more are found by
+// several threads.
 constexpr int32_t kFewSpins = 1 << 15;
-// Mean size of couplings from which radii in doubles are tried first, up to so many spins: of warmer models they are
-// often too wide in the last front.
+// Mean size of couplings from which radii in doubles are tried first, up to so many spins: of
+// warmer models they are often too wide in the last front.
 constexpr double kFrozenMean = 16.0;
 constexpr double kNarrowPerSpin = 1e-12;
-constexpr double kWarmCoupling = 1.25;  // mean size of couplings up to which no ground state is needed
-// Models so weak are eliminated once without a proof. Sizes alone are swept down all of their fronts, unless that adds
-// more than so much per spin to the bound. What splitting does to small fronts, which are deep down, would be most of
-// it: only those with so large a share of the rows of the largest front have updates split.
+constexpr double kWarmCoupling =
+    1.25;  // mean size of couplings up to which no ground state is needed
+// Models so weak are eliminated once without a proof. Sizes alone are swept down all of their
+// fronts, unless that adds more than so much per spin to the bound. What splitting does to small
+// fronts, which are deep down, would be most of it: only those with so large a share of the rows of
+// the largest front have updates split.
 constexpr double kCalmCoupling = 3.0, kCalmMean = 0.5, kCalmError = 2.5e-13;
 constexpr int32_t kAllRows = 4000;
 constexpr double kSplitRows = 9.0 / 32;
-// Where the sweep of a model and of its ground state is too wide, so many models nearby are tried, couplings
-// moved by no more than this share.
+// Where the sweep of a model and of its ground state is too wide, so many models nearby are tried,
+// couplings moved by no more than this share.
 constexpr int kDraws = 4;
 constexpr double kDrawDepth = 25.0;  // deeper ones are rarely narrower
 constexpr double kMoved = 0.05;
@@ -55,8 +59,9 @@ struct RowEntries {
   std::vector<double> gauged, scale;
   std::vector<int32_t> earliest, rank;
   double deepest = 0.0;
-  std::vector<double> ground;  // `gauged` relative to a ground state, if one is known and it is another
-  bool ordered = false;        // by the moats of a ground state, or of one of a model nearby
+  std::vector<double>
+      ground;            // `gauged` relative to a ground state, if one is known and it is another
+  bool ordered = false;  // by the moats of a ground state, or of one of a model nearby
 };
 
 // Scales such that no scale - gauged is rounded, where that can be.
@@ -72,8 +77,8 @@ void unround(RowEntries& row) {
 
 class ProofRows {
  public:
-  ProofRows(const PlaneGraph& plane, std::span<const double> couplings,
-            const ProofOptions& options, Control& control)
+  ProofRows(const PlaneGraph& plane, std::span<const double> couplings, const ProofOptions& options,
+            Control& control)
       : plane_(plane), couplings_(couplings), options_(options), control_(control),
         m_(plane.num_couplings()), pieces_(plane), places_(plane.tree, plane.faces) {
     for (int32_t node = 0; node < plane.tree.num_nodes(); ++node) {
@@ -135,11 +140,13 @@ class ProofRows {
   }
 
   // Likely bounds first, until an interval is narrow.
-  void climb(int worker, size_t k, double mean, const Bounding& warm, int threads, Control& control) {
+  void climb(int worker, size_t k, double mean, const Bounding& warm, int threads,
+             Control& control) {
     const auto is_narrow = [&](const RowEntries& entries, const Bounding& way) {
       return attempt(k, entries, way, threads, control);
     };
-    if (mean <= kWarmCoupling && (is_narrow(flipped(k, control), warm) || narrow_per_spin(k))) return;
+    if (mean <= kWarmCoupling && (is_narrow(flipped(k, control), warm) || narrow_per_spin(k)))
+      return;
     const RowEntries entries = ordered(worker, k, threads, control);
     const bool shallow = entries.deepest <= kWarmDepth;
     const Bounding swept = entries.deepest <= kSizesDepth ? with_sizes() : kSwept;
@@ -196,8 +203,8 @@ class ProofRows {
     return made;
   }
 
-  // Relative to a ground state of couplings that differ a little, in the order of its moats: where many states
-  // and moats are as good as the others, some have far smaller bounds.
+  // Relative to a ground state of couplings that differ a little, in the order of its moats: where
+  // many states and moats are as good as the others, some have far smaller bounds.
   RowEntries moved(int worker, size_t k, int draw, const RowEntries& ground, int threads,
                    Control& control) {
     std::vector<double> nearby(m_);
@@ -213,7 +220,8 @@ class ProofRows {
     return made;
   }
 
-  RowEntries ordered_by(int worker, std::span<const double> couplings, int threads, Control& control) {
+  RowEntries ordered_by(int worker, std::span<const double> couplings, int threads,
+                        Control& control) {
     if (!finders_[worker]) finders_[worker].emplace(plane_);
     GaugeState gauge;
     if (plane_.num_vertices() <= kFewSpins) {
@@ -222,8 +230,13 @@ class ProofRows {
       finders_[worker]->find_proved(couplings, gauge, threads, control);
     }
     auto [gauged, order] = order_by_gauge(plane_, pieces_, places_, gauge, couplings, kProofSlack);
-    return {std::move(gauged), std::move(order.scale), std::move(order.earliest),
-            std::move(order.rank), order.deepest, {}, true};
+    return {std::move(gauged),
+            std::move(order.scale),
+            std::move(order.earliest),
+            std::move(order.rank),
+            order.deepest,
+            {},
+            true};
   }
 
   // Keeps the narrowest interval; says whether it is narrow.
@@ -246,14 +259,14 @@ class ProofRows {
       }
       const EnclosedSum ends = sum.enclosed(error);
       if (result_.way[k] == 0 || ends.upper - ends.lower < width(k)) {
-        result_.way[k] = static_cast<int8_t>(!way.radii  ? ProofWay::sweep_pairs
+        result_.way[k] = static_cast<int8_t>(!way.radii ? ProofWay::sweep_pairs
                                              : way.wide ? ProofWay::radii_pairs
                                                         : ProofWay::radii);
         result_.lower[k] = ends.lower;
         result_.upper[k] = ends.upper;
         result_.value[k] = std::clamp(ends.middle, ends.lower, ends.upper);
         result_.excess[k] = entries.ordered ? relative.enclosed(0.0).middle
-                                           : std::numeric_limits<double>::quiet_NaN();
+                                            : std::numeric_limits<double>::quiet_NaN();
         result_.error[k] = error;
         result_.entries[k] = found.entries;
         result_.elimination[k] = found.elimination;

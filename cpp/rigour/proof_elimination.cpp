@@ -38,7 +38,8 @@ struct Handed {
 
 // Numbers side by side, and up to kWideSlack more.
 void copy_eights(int32_t count, const double* from, double* to) {
-  for (int32_t i = 0; i < count; i += kWideSlack + 1) std::memcpy(to + i, from + i, (kWideSlack + 1) * sizeof(double));
+  for (int32_t i = 0; i < count; i += kWideSlack + 1)
+    std::memcpy(to + i, from + i, (kWideSlack + 1) * sizeof(double));
 }
 
 // At least the size of an entry: rounding takes 2^-24 of a float, or 2^-150, at most.
@@ -46,7 +47,8 @@ float size_above(double entry) {
   return static_cast<float>(std::fabs(entry) * (1 + 0x1p-23) + 0x1p-149);
 }
 
-// -1 or 1: the sign of an entry for pattern 0, the other one for 1, else a function of all arguments.
+// -1 or 1: the sign of an entry for pattern 0, the other one for 1, else a function of all
+// arguments.
 double sign_of(uint64_t pattern, double entry, int32_t node, int32_t i, int32_t j) {
   if (pattern < 2) return (entry < 0.0) == (pattern == 0) ? -1.0 : 1.0;
   const uint64_t bits = pattern ^ (uint64_t(node) << 42) ^ (uint64_t(i) << 21) ^ uint64_t(j);
@@ -57,8 +59,9 @@ class Run {
  public:
   Run(const FrontTree& tree, const ProofEntries& entries, Bounding bounding,
       const ProofWeights& weights, int threads, Control& control)
-      : tree_(tree), entries_(entries), with_radii_(bounding.radii),
-        wide_(bounding.wide), split_(bounding.split), split_rows_(bounding.split_rows), weights_(weights), team_(threads, control) {
+      : tree_(tree), entries_(entries), with_radii_(bounding.radii), wide_(bounding.wide),
+        split_(bounding.split), split_rows_(bounding.split_rows), weights_(weights),
+        team_(threads, control) {
     parallel_ = [this](int count, const std::function<void(int)>& body) {
       team_.parallel_for(count, body);
     };
@@ -157,8 +160,8 @@ class Run {
     pivots_[node] = product;
   }
 
-  // Zeros, of few rows; columns of many are cleared when they are filled. Of pairs, the columns that are not
-  // eliminated lie where the parent wants them.
+  // Zeros, of few rows; columns of many are cleared when they are filled. Of pairs, the columns
+  // that are not eliminated lie where the parent wants them.
   void make_room(Worker& w, int32_t node, const Shape& s) {
     Handed& to = handed_[node];
     to.rows = s.rows - s.eliminated;
@@ -235,8 +238,7 @@ class Run {
     i = w.place[i];
     j = w.place[j];
     const int32_t below = std::max(i, j), column = std::min(i, j);
-    const TwoDoubles sum =
-        TwoDoubles::sum(w.high.column(column)[below], i > j ? value : -value);
+    const TwoDoubles sum = TwoDoubles::sum(w.high.column(column)[below], i > j ? value : -value);
     w.high.column(column)[below] = sum.high;
     // Exact: no more than two numbers are added.
     if (wide_) w.low.column(column)[below] += sum.low;
@@ -287,8 +289,8 @@ class Run {
     from = {};
   }
 
-  // A triangle whose rows go to the places that `map` says; `skew`: entries change their signs where
-  // two rows change their order.
+  // A triangle whose rows go to the places that `map` says; `skew`: entries change their signs
+  // where two rows change their order.
   static void place_entries(const double* from, int32_t step, std::span<const int32_t> map,
                             bool skew, const FrontColumns& to) {
     const auto rows = static_cast<int32_t>(map.size());
@@ -307,7 +309,8 @@ class Run {
       constexpr int32_t kRun = 8;  // rows that often stay side by side
       for (; i + kRun <= rows; i += kRun) {
         if (map[i + kRun - 1] - map[i] == kRun - 1) {
-          std::memcpy(column + map[i], from + i, kRun * sizeof(double));  // inlined, as it has a fixed size
+          std::memcpy(column + map[i], from + i,
+                      kRun * sizeof(double));  // inlined, as it has a fixed size
         } else {
           for (int32_t k = i; k < i + kRun; ++k) column[map[k]] = from[k];
         }
@@ -458,8 +461,8 @@ class Run {
     return all;
   }
 
-  // The front as it was before its elimination, done in w, plus errors as large as the backward error
-  // of that is claimed to be.
+  // The front as it was before its elimination, done in w, plus errors as large as the backward
+  // error of that is claimed to be.
   void inject(const Dense& assembled, Worker& w, int32_t node, const Shape& s, double update,
               double entry) const {
     const auto lower = [&](int32_t i, int32_t k) {  // |L|, which has ones on its diagonal
@@ -476,7 +479,8 @@ class Run {
     };
     constexpr int kWindow = WideFront::kWindow;
     const int32_t windows = (s.eliminated + kWindow - 1) / kWindow;
-    std::vector<Sizes> left(s.rows * windows), right(left);  // of |L_ik| and of |L_ik D_k|, by window
+    std::vector<Sizes> left(s.rows * windows),
+        right(left);  // of |L_ik| and of |L_ik D_k|, by window
     const double split = split_error(s);
     for (int32_t i = 0; i < s.rows; ++i) {
       for (int32_t k = 0; k < s.eliminated; ++k) {

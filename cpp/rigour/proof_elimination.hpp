@@ -17,16 +17,17 @@ namespace planaris {
 // Numbers, not logarithms: two legs of a face are joined by leg[i] leg[j], rounded, the two of an
 // edge by ± join. Edges are eliminated in the order that `earliest` and `rank` give.
 struct ProofEntries {
-  std::span<const double> leg;     // one per leg, positive
-  std::span<const double> join;    // one per edge, positive
-  std::span<const int8_t> sign;    // one per edge
+  std::span<const double> leg;              // one per leg, positive
+  std::span<const double> join;             // one per edge, positive
+  std::span<const int8_t> sign;             // one per edge
   std::span<const int32_t> earliest, rank;  // one per edge; see MoatOrder
 };
 
 // How errors are bounded: by a sweep down the factors, or by radii that entries carry. Entries are
-// doubles, or pairs of doubles; of pairs without radii, large updates of fronts of at least `split_rows` rows may be
-// split, which is faster and less exact. So is a sweep of sizes alone, of pairs: of fronts of up to `coarse_rows` rows, unless that adds more
-// than `coarse_error` to the bound, and than a small share of it.
+// doubles, or pairs of doubles; of pairs without radii, large updates of fronts of at least
+// `split_rows` rows may be split, which is faster and less exact. So is a sweep of sizes alone, of
+// pairs: of fronts of up to `coarse_rows` rows, unless that adds more than `coarse_error` to the
+// bound, and than a small share of it.
 struct Bounding {
   bool radii = false, wide = false, split = false;
   int32_t coarse_rows = 64, split_rows = 0;
@@ -46,15 +47,16 @@ struct ProofWeights {
   double product = 1.0;    // roundings of the product of all pivots
   double high = 1.0;       // what high parts of pivots leave out, by sweep
   double worth_splitting = kWorthSplitting;  // multiplications of updates that are split
-  double inject = 0.0;     // so many times the claimed errors are added to a front
-  double inject_entries = 0.0;  // and to the exponentials
+  double inject = 0.0;           // so many times the claimed errors are added to a front
+  double inject_entries = 0.0;   // and to the exponentials
   double inject_products = 0.0;  // and, in units of rounding, to products of two, as they hurt most
   double inject_pivots = 0.0;    // and, in the same units, to the product of all pivots
   double inject_sweep = 0.0;     // and to what is swept down, as far as diagonals stay positive
-  uint64_t pattern = 0;    // their signs; 0: those of the entries, 1: the others
+  uint64_t pattern = 0;          // their signs; 0: those of the entries, 1: the others
 };
 
-// Columns of the factor L of a front, and pivots at (k + 1, k); what is not below the diagonal means nothing.
+// Columns of the factor L of a front, and pivots at (k + 1, k); what is not below the diagonal
+// means nothing.
 struct FactorColumns {
   int32_t rows = 0, eliminated = 0;
   const double* entries = nullptr;
@@ -66,8 +68,8 @@ struct FactorColumns {
 // A front after elimination in order; rows are numbered by their place in that order.
 struct ProofFactor {
   int32_t rows = 0, eliminated = 0, refused_left = 0, refused_right = 0;
-  // FactorColumns, below the diagonal, column after column; high parts, of pairs. kWideSlack numbers behind them may be
-  // read.
+  // FactorColumns, below the diagonal, column after column; high parts, of pairs. kWideSlack
+  // numbers behind them may be read.
   const double* lower = nullptr;
   const int32_t* place = nullptr;  // where every row of the front, as assembled, went
   // sizes of what was left, rounded up; strict lower triangle, not of pairs
@@ -81,15 +83,15 @@ struct ProofFactor {
 };
 
 struct ProofElimination {
-  bool sound = true;             // no pivot vanished, nothing left the range
-  Scaled pivots;                 // product of their sizes, rounded once per pivot and front
-  bool negative = false;         // sign of the product, relative to that of all joins as +1
-  int64_t multiplications = 0;   // roundings of that product
-  double log_error = 0.0;        // with radii: bound on the error of its logarithm; else that of
-                                 // taking high parts of pivots
+  bool sound = true;            // no pivot vanished, nothing left the range
+  Scaled pivots;                // product of their sizes, rounded once per pivot and front
+  bool negative = false;        // sign of the product, relative to that of all joins as +1
+  int64_t multiplications = 0;  // roundings of that product
+  double log_error = 0.0;       // with radii: bound on the error of its logarithm; else that of
+                                // taking high parts of pivots
   int32_t largest_front = 0;
   std::vector<ProofFactor> factors = {};  // without radii, by node
-  std::vector<Arena> memory = {};  // of the factors
+  std::vector<Arena> memory = {};         // of the factors
 };
 
 ProofElimination eliminate_for_proof(const FrontTree& tree, const ProofEntries& entries,

@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kRoom = 1 + 0x1p-30;  // for the roundings of sums of nonnegative numbers
 
-// Room for H and G of a front, of which the rows that it leaves to its parent are filled, or for these rows of H
-// alone; or square roots of the diagonal of H on them.
+// Room for H and G of a front, of which the rows that it leaves to its parent are filled, or for
+// these rows of H alone; or square roots of the diagonal of H on them.
 struct Below {
   std::unique_ptr<double[]> bound, inverse;
   std::vector<double> sizes;
@@ -67,8 +67,8 @@ class ProofSweep {
       const int32_t parent = tree_.parent[node];
       coarse_[node] &= uint8_t(factors_[node].rows <= coarse_rows_);
       if (parent >= 0) coarse_[parent] &= coarse_[node];
-      last_.push_back(wide_ && !coarse_[node] && !tree_.is_leaf(node) && coarse_[tree_.left[node]] &&
-                      coarse_[tree_.right[node]]);
+      last_.push_back(wide_ && !coarse_[node] && !tree_.is_leaf(node) &&
+                      coarse_[tree_.left[node]] && coarse_[tree_.right[node]]);
     }
     firsts_.assign(nodes, 0.0);
     if (!wide_) {
@@ -100,9 +100,10 @@ class ProofSweep {
 
  private:
   static constexpr int kWindow = WideFront::kWindow;
-  static constexpr double kNarrower = 0x1p-10;  // panels that enlarge H by more are halved
+  static constexpr double kNarrower = 0x1p-10;     // panels that enlarge H by more are halved
   static constexpr double kMostEnlarged = 0x1p-3;  // the same of a pair of rows: nothing is claimed
-  static constexpr double kWorthEntries = 1e-13;  // bounds of fronts above it are found entry by entry, of pairs
+  static constexpr double kWorthEntries =
+      1e-13;  // bounds of fronts above it are found entry by entry, of pairs
   static constexpr int32_t kPairRows = 24;  // up to here sizes are swept pair by pair
 
   struct Worker {
@@ -119,10 +120,11 @@ class ProofSweep {
     if (coarse_[node]) return {};
     const ProofFactor& f = factors_[node];
     const size_t left = f.rows - f.eliminated;
-    const size_t count = last_[node] ? left * (left + kProductSlack)
-                                     : SweptFront::room({f.rows, f.eliminated});
+    const size_t count =
+        last_[node] ? left * (left + kProductSlack) : SweptFront::room({f.rows, f.eliminated});
     return {std::make_unique_for_overwrite<double[]>(count),
-            wide_ ? nullptr : std::make_unique_for_overwrite<double[]>(count), {}};
+            wide_ ? nullptr : std::make_unique_for_overwrite<double[]>(count),
+            {}};
   }
 
   // Small factors, of which there are many: they were written long ago.
@@ -142,8 +144,8 @@ class ProofSweep {
     const Below here = tree_.parent[node] < 0 ? room(node) : std::move(handed_[node]);
     w.root.resize(n + kWeightSlack);
     std::fill_n(w.root.begin() + n, kWeightSlack, 0.0);
-    SweptFront front(columns, last ? nullptr : here.bound.get(), here.inverse.get(), w.root.data(), wide_,
-                     w.buffers, parallel_);
+    SweptFront front(columns, last ? nullptr : here.bound.get(), here.inverse.get(), w.root.data(),
+                     wide_, w.buffers, parallel_);
     const SquareColumns above{last ? here.bound.get() : nullptr, size_t(n - e) + kProductSlack};
     if (coarse) {
       std::copy(here.sizes.begin(), here.sizes.end(), w.root.begin() + e);
@@ -201,8 +203,8 @@ class ProofSweep {
     }
   }
 
-  // Square roots of the diagonal of H; of larger fronts all at once, as every panel gives away some. With H of
-  // the rows above, if it is given, or else from its diagonal alone.
+  // Square roots of the diagonal of H; of larger fronts all at once, as every panel gives away
+  // some. With H of the rows above, if it is given, or else from its diagonal alone.
   void sweep_sizes(Worker& w, SweptFront& front, int32_t node, const SquareColumns& above) {
     const ProofFactor& f = factors_[node];
     for (int32_t end = f.eliminated; end > 0;) {
@@ -222,7 +224,8 @@ class ProofSweep {
   }
 
   // Those of a panel, to those of the windows that its columns were eliminated in.
-  static void add_sums(Worker& w, const SweptFront& front, int32_t begin, int32_t end, double factor) {
+  static void add_sums(Worker& w, const SweptFront& front, int32_t begin, int32_t end,
+                       double factor) {
     for (int32_t k = begin; k < end;) {
       const int32_t stop = std::min((k / kWindow + 1) * kWindow, end);
       w.windows[k / kWindow].add(front.sums(k, stop), factor);
@@ -266,7 +269,8 @@ class ProofSweep {
     firsts_[node] = first;
   }
 
-  // Σ_ij (|L||D||L|ᵀ)_ij a_ij: far less than the sum of products where rows of H are all but parallel.
+  // Σ_ij (|L||D||L|ᵀ)_ij a_ij: far less than the sum of products where rows of H are all but
+  // parallel.
   double products_by_entries(Worker& w, const FactorColumns& columns, const SweptFront& front) {
     multiply_sizes(w, columns);
     const int32_t n = columns.rows;
@@ -280,8 +284,8 @@ class ProofSweep {
     return sum;
   }
 
-  // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|) of every window,
-  // at most.
+  // Σ_ij sqrt(H_ii H_jj) (max_k |L_jk D_k| Σ_k |L_ik| + 2 max_k |L_ik| Σ_k |L_jk D_k|) of every
+  // window, at most.
   static double split_products(Worker& w, const FactorColumns& f) {
     double sum = 0.0;
     for (size_t window = 0; window < w.windows.size(); ++window) {
@@ -336,7 +340,8 @@ class ProofSweep {
                *right = w.right.data() + size_t(k - begin) * rows;
         for (int32_t i = begin; i < n; ++i) {
           const bool inside = i > k + 1;
-          const double l1 = inside ? size_of(f, i, k) : i == k, l2 = inside ? size_of(f, i, k + 1) : i == k + 1;
+          const double l1 = inside ? size_of(f, i, k) : i == k,
+                       l2 = inside ? size_of(f, i, k + 1) : i == k + 1;
           left[i - begin] = l1 * d;
           left[rows + i - begin] = l2 * d;
           right[i - begin] = l2;
@@ -405,12 +410,13 @@ class ProofSweep {
   std::vector<Worker> workers_;
   std::vector<Below> handed_;
   std::vector<double> etas_, firsts_;
-  // Of pairs. What a front leaves is what its parent has before elimination: no more than the products
-  // there and what that leaves. So the products of a front count once more for every front on the way up
-  // to it, times its rounding of entries: these sums, the largest by node.
+  // Of pairs. What a front leaves is what its parent has before elimination: no more than the
+  // products there and what that leaves. So the products of a front count once more for every front
+  // on the way up to it, times its rounding of entries: these sums, the largest by node.
   std::vector<double> left_errors_;
   std::vector<uint8_t> coarse_;  // whether the diagonal of H is all that is bounded
-  std::vector<uint8_t> last_;    // whether H of the rows above is, and the diagonal is all that is handed down
+  std::vector<uint8_t>
+      last_;  // whether H of the rows above is, and the diagonal is all that is handed down
   std::atomic<bool> sound_{true};
   SweepBound result_;
 };

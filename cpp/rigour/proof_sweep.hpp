@@ -21,9 +21,9 @@ namespace planaris {
 
 struct SweepBound {
   bool sound = true;
-  double eta = 0.0;    // half of a bound on the nuclear norm of all errors
+  double eta = 0.0;     // half of a bound on the nuclear norm of all errors
   double coarse = 0.0;  // what of it comes from fronts of which the diagonal of H alone is bounded
-  double first = 0.0;  // bound on what they do to first order; of pairs, infinite
+  double first = 0.0;   // bound on what they do to first order; of pairs, infinite
   double inflation = 0.0;  // most that a diagonal of H was enlarged by, in all, relative
   // Per edge, not of pairs: entry of G at its join, and the area of its two rows, as swept down.
   std::vector<double> inverse, area;
@@ -33,9 +33,9 @@ struct SweepBound {
   double log_error(double weight = 1.0) const;
 };
 
-// `wide`: whether the factors were pairs. `coarse_rows`, of pairs: of fronts with no more rows, and of all
-// below them, the diagonal of H alone is bounded; zero for none. `share`: the error of G_ij is kept below
-// so many times area_ij.
+// `wide`: whether the factors were pairs. `coarse_rows`, of pairs: of fronts with no more rows, and
+// of all below them, the diagonal of H alone is bounded; zero for none. `share`: the error of G_ij
+// is kept below so many times area_ij.
 SweepBound sweep_for_proof(const FrontTree& tree, const std::vector<ProofFactor>& factors,
                            bool wide, int32_t coarse_rows, const ProofWeights& weights,
                            double share, int threads, Control& control);

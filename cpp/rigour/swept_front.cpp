@@ -11,11 +11,12 @@ namespace planaris {
 namespace {
 
 constexpr int64_t kWorthPacking = 100'000;  // multiplications
-constexpr double kLargestRoot = 0x1p150;  // of kLargestBound, one over that of kLeastBound
-constexpr double kSizeError = 0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
+constexpr double kLargestRoot = 0x1p150;    // of kLargestBound, one over that of kLeastBound
+constexpr double kSizeError =
+    0x1p-39;  // roundings of sums of sizes, 4000 terms at most, and of roots
 constexpr int32_t kColumnBlock = 64;  // columns of N that are found together
-constexpr int32_t kTogether = 4;  // of them, and substituted together
-constexpr int32_t kSquareRows = 96;  // rows of H that are multiplied at once for a square
+constexpr int32_t kTogether = 4;      // of them, and substituted together
+constexpr int32_t kSquareRows = 96;   // rows of H that are multiplied at once for a square
 
 // The most that a product is rounded on its way into a sum that starts at zero.
 int roundings(int32_t rows, int32_t columns, int32_t depth) {
@@ -35,8 +36,7 @@ PLANARIS_CLONES void substitute(int32_t p, int32_t c, const double* lower, size_
 // The same of kTogether columns, all from row c on, by the same operations.
 PLANARIS_CLONES void substitute_together(int32_t p, int32_t c, const double* lower, size_t step,
                                          double* columns, size_t columns_step) {
-  double *__restrict x = columns, *__restrict y = x + columns_step, *__restrict z = y + columns_step,
-         *__restrict w = z + columns_step;
+  double* __restrict x = columns, * __restrict y = x + columns_step, * __restrict z = y + columns_step, * __restrict w = z + columns_step;
   for (int32_t k = c; k < p; ++k) {
     const double of_x = x[k], of_y = y[k], of_z = z[k], of_w = w[k];
     const double* __restrict l = lower + k * step;
@@ -87,7 +87,11 @@ void SweptFront::multiply(int32_t rows, int32_t columns, int32_t depth, const do
 }
 
 SweptFront::Panel SweptFront::start(int32_t begin, int32_t end) {
-  panel_ = {begin, end, end - begin, n_ - end, f_.column(begin) + begin,
+  panel_ = {begin,
+            end,
+            end - begin,
+            n_ - end,
+            f_.column(begin) + begin,
             size_t(end - begin) + kProductSlack};
   return panel_;
 }
@@ -137,7 +141,8 @@ double SweptFront::extend_sizes(int32_t begin, int32_t end, const SquareColumns&
 // substitution by blocks of rows.
 void SweptFront::solve(const Panel& s, int32_t first, int32_t last) {
   const int32_t columns = last - first;
-  const size_t step = s.p - first + s.t + size_t(kProductSlack), room = kColumnBlock + kProductSlack;
+  const size_t step = s.p - first + s.t + size_t(kProductSlack),
+               room = kColumnBlock + kProductSlack;
   buffers_.transfer.assign(step * columns, 0.0);
   buffers_.minus_n.resize(room * kColumnBlock);
   for (int32_t c = 0; c < columns; ++c) buffers_.transfer[c * step + c] = 1.0;
@@ -182,9 +187,9 @@ void SweptFront::find_sizes(const Panel& s, int32_t first, int32_t last,
   }
 }
 
-// (Wᵀ H_TT W)_jj, from the lower triangle of H by blocks, and more than rounding takes of it: as |H_ij| is at
-// most sqrt(H_ii H_jj), that is a share of κ_j², and products are rounded as often as in H_TT W, those of W
-// with it once per row of a block and once per block.
+// (Wᵀ H_TT W)_jj, from the lower triangle of H by blocks, and more than rounding takes of it: as
+// |H_ij| is at most sqrt(H_ii H_jj), that is a share of κ_j², and products are rounded as often as
+// in H_TT W, those of W with it once per row of a block and once per block.
 void SweptFront::add_squares(const Panel& s, int32_t columns, const double* w, size_t step,
                              const SquareColumns& above) {
   const size_t room = kSquareRows + kProductSlack;
@@ -214,7 +219,8 @@ void SweptFront::transfer(const Panel& s) {
   std::vector<double>& minus_w = buffers_.transfer;
   const size_t step = s.t + size_t(kProductSlack);
   minus_w.assign(step * s.p, 0.0);
-  multiply(s.t, s.p, s.p, s.lower + s.p, step_, buffers_.minus_n.data(), s.room, minus_w.data(), step);
+  multiply(s.t, s.p, s.p, s.lower + s.p, step_, buffers_.minus_n.data(), s.room, minus_w.data(),
+           step);
   buffers_.kappa.resize(s.p);
   weighted_sums(s.t, s.p, root_ + s.end, minus_w.data(), step, buffers_.kappa.data());
 }
@@ -280,8 +286,8 @@ void SweptFront::sum_below(const Panel& s) {
   weighted_sums(s.t, s.p, root_ + s.end, s.lower + s.p, step_, buffers_.weighted.data() + s.begin);
 }
 
-// The same over the panel, of columns [first, last) of it; together they tell whether everything is in
-// range, as no sqrt(H_ii) is below that of the least bound.
+// The same over the panel, of columns [first, last) of it; together they tell whether everything is
+// in range, as no sqrt(H_ii) is below that of the least bound.
 void SweptFront::sum_inside(const Panel& s, int32_t first, int32_t last) {
   const double* size = buffers_.size.data() + s.begin;
   for (int32_t r = first; r < last; ++r) {
@@ -337,10 +343,11 @@ double SweptFront::rounded(const Panel& s) const {
   return 2 * errors * (std::sqrt(double(t)) + 2 * std::sqrt(double(p)) + 2 * std::sqrt(kappas));
 }
 
-// With V L = |D|^-1/2 and L_pp N = I + R the columns of V are V_p = |D_p|^-1/2 N - V_T W - V_p R. W is off
-// by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|: a product is rounded kColumnBlock + 3 times in
-// its block, then once per block, at most kColumnBlock times in one that is not packed, as so few rows follow
-// it, and less than kColumnBlock times by that which these rows are substituted, or multiplied, by.
+// With V L = |D|^-1/2 and L_pp N = I + R the columns of V are V_p = |D_p|^-1/2 N - V_T W - V_p R. W
+// is off by no more than unit_p |L_Tp||N|, R is at most unit_p |L_pp||N|: a product is rounded
+// kColumnBlock + 3 times in its block, then once per block, at most kColumnBlock times in one that
+// is not packed, as so few rows follow it, and less than kColumnBlock times by that which these
+// rows are substituted, or multiplied, by.
 double SweptFront::rounded_sizes(const Panel& s, int32_t first, int32_t last) {
   const int32_t columns = last - first, rows = s.p - first;
   const double unit_p = (3 * kColumnBlock + 4 + s.p / kColumnBlock + (wide_ ? 12 : 8)) * kUnit;

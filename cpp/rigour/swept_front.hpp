@@ -1,5 +1,5 @@
-// H = (L |D| Lᵀ)⁻¹ and G = (L D Lᵀ)⁻¹ on the rows of one front, from those of the rows that it leaves
-// to its parent, panel by panel from the right (docs/theory/rigour.md).
+// H = (L |D| Lᵀ)⁻¹ and G = (L D Lᵀ)⁻¹ on the rows of one front, from those of the rows that it
+// leaves to its parent, panel by panel from the right (docs/theory/rigour.md).
 #pragma once
 
 #include <cmath>
@@ -49,23 +49,24 @@ class SweptFront {
   // Room that H, or G, of so many rows takes; column-major.
   static size_t room(const FactorColumns& f) { return size_t(f.step()) * f.rows; }
 
-  // `bound` and `inverse` hold H and G on the rows from f.eliminated on, `root` the square roots of the
-  // diagonal of H, and kWeightSlack zeros after them; `inverse` may be null. `wide`: the factors are high parts of pairs.
+  // `bound` and `inverse` hold H and G on the rows from f.eliminated on, `root` the square roots of
+  // the diagonal of H, and kWeightSlack zeros after them; `inverse` may be null. `wide`: the
+  // factors are high parts of pairs.
   SweptFront(const FactorColumns& f, double* bound, double* inverse, double* root, bool wide,
              SweepBuffers& buffers, const ParallelFor& parallel)
       : f_(f), n_(f.rows), step_(f.step()), bound_(bound), inverse_(inverse), root_(root),
         wide_(wide), buffers_(buffers), parallel_(parallel) {}
 
   // Extends both from rows T = [end, n) to rows [begin, n). With N = L_pp⁻¹ and W = L_Tp N:
-  // H_Tp = -H_TT W, H_pp = Nᵀ |D_p|⁻¹ N + Wᵀ H_TT W, and the same of G with D for |D|. Returns a bound
-  // on what rounding did to either, in the 2-norm, rows i scaled by 1 / sqrt(H_ii).
+  // H_Tp = -H_TT W, H_pp = Nᵀ |D_p|⁻¹ N + Wᵀ H_TT W, and the same of G with D for |D|. Returns a
+  // bound on what rounding did to either, in the 2-norm, rows i scaled by 1 / sqrt(H_ii).
   double extend(int32_t begin, int32_t end);
 
   // Extends square roots of the diagonal of H alone, from those of T: sqrt(H_jj) is at most
-  // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Σ_i sqrt(H_ii) |W_ij|)²). Returns a bound on what rounding did to one,
-  // relative. `bound` is not touched, and may be null. N and W are found a block of columns after the
-  // other, so that panels may be as wide as the front. Where H is known on T, `above`, it is
-  // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Wᵀ H_TT W)_jj).
+  // sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Σ_i sqrt(H_ii) |W_ij|)²). Returns a bound on what rounding did to
+  // one, relative. `bound` is not touched, and may be null. N and W are found a block of columns
+  // after the other, so that panels may be as wide as the front. Where H is known on T, `above`, it
+  // is sqrt((Nᵀ |D_p|⁻¹ N)_jj + (Wᵀ H_TT W)_jj).
   double extend_sizes(int32_t begin, int32_t end, const SquareColumns& above = {});
 
   // Multiplies square roots of the last panel; returns false if one leaves the range.
@@ -74,7 +75,8 @@ class SweptFront {
   // Of columns of the last panel, H before it is enlarged.
   PanelSums sums(int32_t begin, int32_t end) const;
 
-  // Whether pivots and factors of all panels so far are so large, or small, that nothing underflows.
+  // Whether pivots and factors of all panels so far are so large, or small, that nothing
+  // underflows.
   bool in_range() const { return in_range_; }
 
   // Multiplies the diagonal of H from a row on; returns false if it leaves the range.

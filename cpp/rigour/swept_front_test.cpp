@@ -96,7 +96,8 @@ TEST_CASE("sizes of a whole front, several blocks of columns, are those of its c
   CHECK(front.sums(0, kEliminated).products == doctest::Approx(expected.products).epsilon(1e-10));
 }
 
-TEST_CASE("sizes are at least the square roots of the diagonal of H, and those without rows below") {
+TEST_CASE(
+    "sizes are at least the square roots of the diagonal of H, and those without rows below") {
   std::mt19937_64 rng(2);
   std::vector<double> columns;
   const FactorColumns f = random_factor(rng, columns);
@@ -178,7 +179,8 @@ TEST_CASE("sizes are enlarged by more than errors as large as claimed add to the
       }
       below += DoubleDouble(given[i]) * moved;
     }
-    const DoubleDouble bound = DoubleDouble(root[j]) * (DoubleDouble(1.0) + DoubleDouble(2 * rounded));
+    const DoubleDouble bound =
+        DoubleDouble(root[j]) * (DoubleDouble(1.0) + DoubleDouble(2 * rounded));
     CHECK(to_double(bound * bound - (own + below * below)) > 0.0);
     most = std::max(most, to_double((own + below * below) / (DoubleDouble(root[j]) * root[j])) - 1);
   }

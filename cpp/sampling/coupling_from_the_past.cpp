@@ -48,8 +48,8 @@ uint8_t drawn_up(const AttractiveModel& model, const State& state, int32_t v, ui
   return first < threshold;
 }
 
-// Where the arrays of a model and a state lie: bytes that are written could be any of these, so that
-// the compiler would look them up again for every spin.
+// Where the arrays of a model and a state lie: bytes that are written could be any of these, so
+// that the compiler would look them up again for every spin.
 struct Arrays {
   const int32_t* neighbours;
   const int64_t *offsets, *tables;
@@ -288,7 +288,8 @@ class ReadOnceStream {
     ++blocks_;
     set_extremes(state_);
     bool differ = true;
-    for (int64_t k = 0; k < block_; ++k) differ = sweeper.sweep(state_, splitmix64(seed_ + ++time_));
+    for (int64_t k = 0; k < block_; ++k)
+      differ = sweeper.sweep(state_, splitmix64(seed_ + ++time_));
     return !differ;
   }
 
@@ -359,7 +360,8 @@ CoupledSamples sample_read_once(const AttractiveModel& model, int64_t count, uin
   const int64_t streams = std::min(count, kStreams);
   std::vector<int64_t> blocks(streams);
   const auto run = [&](Sweeper& sweeper, int64_t s) {
-    ReadOnceStream stream(model, out.block, splitmix64(seed ^ splitmix64(static_cast<uint64_t>(s) + 1)));
+    ReadOnceStream stream(model, out.block,
+                          splitmix64(seed ^ splitmix64(static_cast<uint64_t>(s) + 1)));
     stream.begin(sweeper);
     for (int64_t r = s; r < count; r += streams) {
       stream.draw(sweeper, std::span(out.spins).subspan(r * n, n));

@@ -47,11 +47,11 @@ class AttractiveModel {
   int32_t num_spins() const { return static_cast<int32_t>(fields.size()); }
 
   std::vector<double> fields;
-  std::vector<int64_t> offsets;     // by spin, into the next two
+  std::vector<int64_t> offsets;  // by spin, into the next two
   std::vector<int32_t> neighbours;
   std::vector<double> couplings;
-  std::vector<int32_t> order;       // spins by colour
-  std::vector<int32_t> colours;     // offsets into `order`
+  std::vector<int32_t> order;    // spins by colour
+  std::vector<int32_t> colours;  // offsets into `order`
   HeatBath heat_bath;
   // Spins with at most kFewNeighbours of them: by the pattern of those that are up, the probability
   // of being drawn up, times 2^32 and rounded down. Offsets into it by spin, or -1.

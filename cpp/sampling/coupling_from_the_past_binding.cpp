@@ -24,8 +24,8 @@ AttractiveModel make_model(const In2<int32_t>& edges, const In1<double>& couplin
 // Spins, sweeps per block, blocks.
 std::tuple<Out2<int8_t>, int64_t, int64_t> read_once(In2<int32_t> edges, In1<double> couplings,
                                                      In1<double> fields, int64_t count,
-                                                     uint64_t seed, int threads,
-                                                     Progress progress, double seconds) {
+                                                     uint64_t seed, int threads, Progress progress,
+                                                     double seconds) {
   Control control = make_control(progress, seconds);
   CoupledSamples found;
   {
@@ -49,9 +49,9 @@ std::tuple<Out1<int32_t>, Out1<int32_t>> bounds(In2<int32_t> edges, In1<double> 
   return {to_numpy(std::move(found.lower)), to_numpy(std::move(found.upper))};
 }
 
-Out1<double> means(In2<int32_t> edges, In1<double> couplings, In1<double> fields,
-                   In1<int8_t> start, int chains, int64_t sweeps, uint64_t seed, int threads,
-                   Progress progress, double seconds) {
+Out1<double> means(In2<int32_t> edges, In1<double> couplings, In1<double> fields, In1<int8_t> start,
+                   int chains, int64_t sweeps, uint64_t seed, int threads, Progress progress,
+                   double seconds) {
   if (start.size() != fields.size()) throw std::invalid_argument("every spin must start somewhere");
   Control control = make_control(progress, seconds);
   std::vector<double> found;
@@ -77,8 +77,7 @@ void bind_coupling_from_the_past(nb::module_& m) {
         nb::arg("seconds") = std::numeric_limits<double>::infinity());
   m.def("heat_bath_means", &means, nb::arg("edges").noconvert(), nb::arg("couplings").noconvert(),
         nb::arg("fields").noconvert(), nb::arg("start").noconvert(), nb::arg("chains"),
-        nb::arg("sweeps"), nb::arg("seed"), nb::arg("threads"),
-        nb::arg("progress") = nb::none(),
+        nb::arg("sweeps"), nb::arg("seed"), nb::arg("threads"), nb::arg("progress") = nb::none(),
         nb::arg("seconds") = std::numeric_limits<double>::infinity());
 }
 

@@ -16,9 +16,7 @@ uint64_t random_bits(uint64_t key, int32_t spin) {
   return splitmix64(key + kGoldenGamma * static_cast<uint64_t>(spin));
 }
 
-double as_number(uint64_t bits) {
-  return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
-}
+double as_number(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
 namespace {
 
@@ -38,8 +36,9 @@ PLANARIS_INLINE typename Pack<W>::Type partners(typename Pack<W>::Type x,
 }
 
 // to[i] = w (from[i] + across from[i ^ bit]), w by the bits of slot and control in i, for tables of
-// eight entries or more. `weights` holds eight entries for each value of these bits, those below the
-// third bit already applied. Returns the largest. All widths of a register give the same digits.
+// eight entries or more. `weights` holds eight entries for each value of these bits, those below
+// the third bit already applied. Returns the largest. All widths of a register give the same
+// digits.
 struct ReplaceAll {
   template <int W, int kSlot>
   static PLANARIS_INLINE double rows(const double* __restrict from, double* __restrict to,
@@ -55,7 +54,8 @@ struct ReplaceAll {
       } else {
         y = Pack<W>::get(from + (i ^ bit));
       }
-      const int64_t k = (kSlot < 3 ? 0 : i >> slot & 1) | (control < 3 ? 0 : (i >> control & 1) << 1);
+      const int64_t k =
+          (kSlot < 3 ? 0 : i >> slot & 1) | (control < 3 ? 0 : (i >> control & 1) << 1);
       const auto z = Pack<W>::get(weights + 8 * k + (i & 7)) * (x + across * y);
       Pack<W>::set(to + i, z);
       top = z > top ? z : top;
@@ -106,7 +106,8 @@ struct Levels {
       const auto breadth = static_cast<int32_t>(std::sqrt(static_cast<double>(size))) + 1;
       const auto degree = [&](int32_t u) { return graph.offsets[u + 1] - graph.offsets[u]; };
       int32_t root = whole[size / 2];
-      for (int32_t k = std::max(0, size / 2 - breadth); k < std::min(size, size / 2 + breadth); ++k) {
+      for (int32_t k = std::max(0, size / 2 - breadth); k < std::min(size, size / 2 + breadth);
+           ++k) {
         if (degree(whole[k]) < degree(root)) root = whole[k];
       }
       search(graph, root, second);
@@ -172,7 +173,8 @@ int32_t Patches::spins(int tiling, int32_t patch) const {
 bool Patches::worthwhile() const {
   for (int32_t v = 0; v < graph_.num_spins(); ++v) {
     double total = 0;
-    for (int64_t k = graph_.offsets[v]; k < graph_.offsets[v + 1]; ++k) total += graph_.couplings[k];
+    for (int64_t k = graph_.offsets[v]; k < graph_.offsets[v + 1]; ++k)
+      total += graph_.couplings[k];
     if (!(total <= kStrongest)) return false;
   }
   return graph_.num_spins() >= kFewSpins * std::ssize(patches_[0]);
@@ -219,10 +221,10 @@ Patches::Patch Patches::make_patch(std::span<const int32_t> spins, int32_t bits,
   for (const FrontierStep& step : program.steps) {
     for (int32_t k = step.first_op; k < step.last_op; ++k) {
       const FrontierOp& op = program.ops[k];
-      const Kind kind = step.kind == FrontierStep::kPush   ? kPush
-                        : step.kind == FrontierStep::kPop  ? kPop
-                        : op.old_spin >= 0                 ? kReplace
-                                                           : kPair;
+      const Kind kind = step.kind == FrontierStep::kPush  ? kPush
+                        : step.kind == FrontierStep::kPop ? kPop
+                        : op.old_spin >= 0                ? kReplace
+                                                          : kPair;
       patch.ops.push_back({kind, static_cast<int8_t>(op.slot), static_cast<int8_t>(op.control),
                            static_cast<int8_t>(step.bits_before), op.old_spin, op.new_spin,
                            kind == kReplace ? weight(op.edge) : 1.0,

@@ -61,10 +61,10 @@ class Patches {
   enum Kind : int8_t { kReplace, kPair, kPush, kPop };
   struct Op {
     Kind kind;
-    int8_t slot, control;     // bits of the table's index; control: -1 for none
+    int8_t slot, control;  // bits of the table's index; control: -1 for none
     int8_t bits_before;
     int32_t old_spin, new_spin;  // numbers in the patch
-    double across, beside;    // e^-2J of the edges old-new and control-new
+    double across, beside;       // e^-2J of the edges old-new and control-new
   };
   struct Patch {
     std::vector<int32_t> spins;
@@ -85,6 +85,6 @@ class Patches {
 };
 
 uint64_t random_bits(uint64_t key, int32_t spin);  // depend on both
-double as_number(uint64_t bits);  // in (0, 1)
+double as_number(uint64_t bits);                   // in (0, 1)
 
 }  // namespace planaris

@@ -111,7 +111,8 @@ TEST_CASE("updates keep the order of chains, and chains that agree stay together
       for (int t = 0; t < Patches::kTilings; ++t) {
         bool differ = false;
         for (int32_t p = 0; p < patches.colours(t).back(); ++p) {
-          differ |= patches.update(t, p, state, splitmix64(2 * k + static_cast<uint64_t>(t)), scratch);
+          differ |=
+              patches.update(t, p, state, splitmix64(2 * k + static_cast<uint64_t>(t)), scratch);
         }
         open = 0;
         for (const uint8_t s : state) {

@@ -181,7 +181,8 @@ SiteOf<T>::SiteOf(Slabs& slabs, int left, int labels, int right) {
   auto* memory = static_cast<std::byte*>(slabs.take(values_at + count * sizeof(T)));
   auto* logs = reinterpret_cast<double*>(memory + logs_at);
   auto* values = reinterpret_cast<T*>(memory + values_at);
-  cell_ = new (memory) Cell{{left, labels, right, {values, count}, {logs, static_cast<size_t>(labels)}}, &slabs, {1}};
+  cell_ = new (memory) Cell{
+      {left, labels, right, {values, count}, {logs, static_cast<size_t>(labels)}}, &slabs, {1}};
 }
 
 template <class T>
@@ -239,8 +240,7 @@ void ChainOf<T>::normalise(Tensor& tensor) {
     highest = std::max(highest, tensor.logs[s]);
     const double inverse = 1 / top;
     for (int a = 0; a < tensor.left; ++a) {
-      T* row =
-          tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + s) * tensor.right;
+      T* row = tensor.values.data() + (static_cast<size_t>(a) * tensor.labels + s) * tensor.right;
       for (int b = 0; b < tensor.right; ++b) row[b] *= inverse;
     }
   }
@@ -276,7 +276,7 @@ void ChainOf<T>::insert(int place, std::span<const double> logs) {
 
 template <class T>
 void ChainOf<T>::transfer(int place, std::span<const double> before, const Table& table, int labels,
-                     std::span<const double> after) {
+                          std::span<const double> after) {
   const Tensor& old = *sites_[place];
   Site tensor(*slabs_, old.left, labels, old.right);
   std::fill(tensor->logs.begin(), tensor->logs.end(), kNever);
@@ -294,8 +294,7 @@ void ChainOf<T>::transfer(int place, std::span<const double> before, const Table
       const double w = exp_or_zero(minus(k[s * labels + t], tensor->logs[t]));
       if (w == 0) continue;
       for (int a = 0; a < old.left; ++a) {
-        const T* from =
-            old.values.data() + (static_cast<size_t>(a) * old.labels + s) * old.right;
+        const T* from = old.values.data() + (static_cast<size_t>(a) * old.labels + s) * old.right;
         T* to = tensor->values.data() + (static_cast<size_t>(a) * labels + t) * old.right;
         for (int b = 0; b < old.right; ++b) to[b] += w * from[b];
       }
@@ -312,7 +311,7 @@ void ChainOf<T>::transfer(int place, std::span<const double> before, const Table
 // sites_[place] = matrix · sites_[place] (from the left) or sites_[place] · matrix.
 template <class T>
 void ChainOf<T>::absorb(const std::vector<T>& matrix, int rows, int columns, int place,
-                   bool from_left) {
+                        bool from_left) {
   const Tensor& old = *sites_[place];
   Site tensor(*slabs_, from_left ? rows : old.left, old.labels, from_left ? old.right : columns);
   std::copy(old.logs.begin(), old.logs.end(), tensor->logs.begin());
@@ -337,12 +336,11 @@ void ChainOf<T>::sum_out(int place, std::span<const double> logs) {
   }
   if (highest == kNever) throw ZeroFunction();
   for (int s = 0; s < old.labels; ++s) {
-    const double w =
-        exp_or_zero(minus(old.logs[s] + (logs.empty() ? 0.0 : logs[s]), highest));
+    const double w = exp_or_zero(minus(old.logs[s] + (logs.empty() ? 0.0 : logs[s]), highest));
     for (int a = 0; a < old.left; ++a) {
-      const T* from =
-          old.values.data() + (static_cast<size_t>(a) * old.labels + s) * old.right;
-      for (int b = 0; b < old.right; ++b) sum[static_cast<size_t>(a) * old.right + b] += w * from[b];
+      const T* from = old.values.data() + (static_cast<size_t>(a) * old.labels + s) * old.right;
+      for (int b = 0; b < old.right; ++b)
+        sum[static_cast<size_t>(a) * old.right + b] += w * from[b];
     }
   }
   log_scale_ += highest;
@@ -391,12 +389,14 @@ template <class T>
 void ChainOf<T>::push_left(int place) {
   const Tensor& old = *sites_[place];
   const int rows = old.left, columns = old.labels * old.right;
-  skeleton(old.values.data(), rows, columns, Cut{rows, kSmallest<T>}, Side::kRight, skeleton_, work_);
+  skeleton(old.values.data(), rows, columns, Cut{rows, kSmallest<T>}, Side::kRight, skeleton_,
+           work_);
   const int rank = skeleton_.rank;
   std::vector<T> rest(static_cast<size_t>(rows) * rank);
   for (int a = 0; a < rows; ++a) {
     const T* row = old.values.data() + static_cast<size_t>(a) * columns;
-    for (int k = 0; k < rank; ++k) rest[static_cast<size_t>(a) * rank + k] = row[skeleton_.columns[k]];
+    for (int k = 0; k < rank; ++k)
+      rest[static_cast<size_t>(a) * rank + k] = row[skeleton_.columns[k]];
   }
   Site tensor(*slabs_, rank, old.labels, old.right);
   std::copy(old.logs.begin(), old.logs.end(), tensor->logs.begin());
@@ -451,8 +451,7 @@ void ChainOf<T>::pair(int place, const Table& table, bool swap, Side centre) {
     for (int i = 0; i < left; ++i) {
       for (int s = 0; s < first; ++s) {
         for (int t = 0; t < second; ++t) {
-          const T* from =
-              out.data() + ((static_cast<size_t>(i) * first + s) * second + t) * right;
+          const T* from = out.data() + ((static_cast<size_t>(i) * first + s) * second + t) * right;
           std::copy(from, from + right,
                     turned + ((static_cast<size_t>(i) * second + t) * first + s) * right);
         }
@@ -469,8 +468,8 @@ void ChainOf<T>::pair(int place, const Table& table, bool swap, Side centre) {
 
 template <class T>
 void ChainOf<T>::compress(std::vector<T>& m, int left, int first, int second, int right,
-                     std::span<const double> first_logs, std::span<const double> second_logs,
-                     int place, Side centre) {
+                          std::span<const double> first_logs, std::span<const double> second_logs,
+                          int place, Side centre) {
   const int rows = left * first, columns = second * right;
   rows_.resize(2 * rows);
   columns_.resize(3 * columns);

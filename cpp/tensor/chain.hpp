@@ -34,7 +34,8 @@ struct LostAccuracy : std::runtime_error {
 };
 
 // One site: values (left × labels × right), and a logarithm per label beside them. T is double, or
-// Pair or Quad at temperatures so low that doubles cannot hold all weights that matter side by side.
+// Pair or Quad at temperatures so low that doubles cannot hold all weights that matter side by
+// side.
 template <class T>
 struct TensorOf {
   int left = 1, labels = 1, right = 1;
@@ -180,7 +181,7 @@ class ChainOf {
   Options options_;
   std::shared_ptr<Slabs> slabs_;  // of the tensors of this chain and its copies
   std::vector<Site> sites_;
-  Pair log_scale_;  // a sum of many terms, some of which cancel
+  Pair log_scale_;           // a sum of many terms, some of which cancel
   int low_ = 0, high_ = -1;  // sites before low_ and after high_ are in skeleton form
   int fresh_ = -1;           // site that the last operation, a transfer, has set
   int untouched_left_ = 0, untouched_right_ = 0;

@@ -19,7 +19,8 @@ Vector largest(const Enclosure& e) {
   Vector out(e.dim, 0.0);
   for (int node = 0; node < e.size(); ++node) {
     if (e.nodes[node].count > 0) continue;
-    for (int k = 0; k < e.dim; ++k) out[k] = std::max(out[k], std::abs(e.c(node)[k]) + e.r(node)[k]);
+    for (int k = 0; k < e.dim; ++k)
+      out[k] = std::max(out[k], std::abs(e.c(node)[k]) + e.r(node)[k]);
   }
   return out;
 }
@@ -141,7 +142,8 @@ void cone_factors(const Core& core, const Enclosure& from_left, const Enclosure&
     for (int a = 0; a < rows; ++a) {
       m.insert(m.end(), core.at(a, s), core.at(a, s) + columns);
       column.push_back(core.at(a, s)[0]);
-      for (int b = 0; b < columns; ++b) turned[static_cast<size_t>(b) * rows + a] = core.at(a, s)[b];
+      for (int b = 0; b < columns; ++b)
+        turned[static_cast<size_t>(b) * rows + a] = core.at(a, s)[b];
     }
     const Vector row(core.at(0, s), core.at(0, s) + columns);
     const double least_y = least_image(from_right, row), least_x = least_image(from_left, column);

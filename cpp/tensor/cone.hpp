@@ -4,9 +4,10 @@
 // Let G be a positive combination of vectors y at the next bond, and G' = U(s) G + η what floating
 // point makes of its image. With |x_a| <= X_a x · y for all x and y, scaled to y_0 = 1,
 //   |x · η| <= Σ_a X_a |η_a| / (U(s) G)_0 · x · U(s) G,
-// so that x · G' and x · U(s) G differ by a small factor, whatever x is. G' is a positive combination
-// of vectors y again if those may be moved by ±κ_a in every component: η is such a combination as
-// soon as Σ_a |η_a| / κ_a <= (U(s) G)_0. The enclosures are made with vectors that are moved.
+// so that x · G' and x · U(s) G differ by a small factor, whatever x is. G' is a positive
+// combination of vectors y again if those may be moved by ±κ_a in every component: η is such a
+// combination as soon as Σ_a |η_a| / κ_a <= (U(s) G)_0. The enclosures are made with vectors that
+// are moved.
 //
 // |η| <= γ |U| |G| and |G_a| <= y_a G_0 with y the sizes of vectors, so that both sums are γ times
 // numbers of the site.
@@ -26,8 +27,8 @@ struct ConeFactors {
   // product of it with vectors of the other, scaled to first component one.
   std::vector<Vector> over_x, over_y, to_x, probe_x, probe_y;
   std::vector<double> reach_x, reach_y;
-  // Per site: Σ X |U| y / least (U y)_0 from the right, the same from the left, and both with 1/κ in
-  // place of X. Per bond: Σ X y, what x · G has in absolute terms relative to its value.
+  // Per site: Σ X |U| y / least (U y)_0 from the right, the same from the left, and both with 1/κ
+  // in place of X. Per bond: Σ X y, what x · G has in absolute terms relative to its value.
   std::vector<double> right, left, right_moved, left_moved, overlap;
 
   // Of the state that is one everywhere.
@@ -51,8 +52,8 @@ void cone_factors(const Core& core, const Enclosure& from_left, const Enclosure&
                   const BondSizes& left, const BondSizes& right, const Vector& to_y, int site,
                   const Terms& terms, ConeFactors& out);
 
-// The image of a probe under the likelier letter (`forward`: x to the right), which must be a vector
-// moved by less than κ.
+// The image of a probe under the likelier letter (`forward`: x to the right), which must be a
+// vector moved by less than κ.
 Vector next_probe(const Core& core, const Vector& probe, const Vector& moved, bool forward);
 
 // Σ_a weight_a |m_ab| for m (rows × columns), rounded up, underflow included.

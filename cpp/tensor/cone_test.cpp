@@ -1,5 +1,5 @@
-// Enclosures of moved vectors and the factors that sums over a state are off by: what they say holds
-// for all configurations of a small chain, and does not without the terms `moved` and `cone`.
+// Enclosures of moved vectors and the factors that sums over a state are off by: what they say
+// holds for all configurations of a small chain, and does not without the terms `moved` and `cone`.
 #include "tensor/cone.hpp"
 
 #include <algorithm>
@@ -80,7 +80,8 @@ std::vector<Vector> vectors(const std::vector<Letters>& steps, const std::vector
           }
         }
         const double first = y[0];
-        for (size_t b = 0; b < y.size(); ++b) y[b] += (random() % 2 ? 1 : -1) * moved[p + 1][b] * first;
+        for (size_t b = 0; b < y.size(); ++b)
+          y[b] += (random() % 2 ? 1 : -1) * moved[p + 1][b] * first;
         const double scale = y[0];
         for (double& z : y) z /= scale;
         next.push_back(std::move(y));
@@ -129,7 +130,8 @@ int outside_of_errors(double factor) {
     const std::vector<Vector> duals = duals_of(chain.ahead);
     const Encloser left = enclosed_with_errors(chain.ahead, duals, kSize, terms);
     for (int p = 1; p <= kSites; ++p) {
-      for (const Vector& x : vectors(chain.ahead, chain.moved_x, p, seed)) count += !holds(left.at(p), x);
+      for (const Vector& x : vectors(chain.ahead, chain.moved_x, p, seed))
+        count += !holds(left.at(p), x);
     }
   }
   return count;
@@ -145,7 +147,8 @@ int outside(double factor) {
     const std::vector<Vector> duals = duals_of(chain.ahead);
     const Encloser left = enclosed(chain.ahead, duals, chain.moved_x, terms);
     for (int p = 1; p <= kSites; ++p) {
-      for (const Vector& x : vectors(chain.ahead, chain.moved_x, p, seed)) count += !holds(left.at(p), x);
+      for (const Vector& x : vectors(chain.ahead, chain.moved_x, p, seed))
+        count += !holds(left.at(p), x);
     }
   }
   return count;

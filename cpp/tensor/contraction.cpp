@@ -10,10 +10,7 @@ namespace planaris::tensor {
 template <class T>
 TapeOf<T>::TapeOf(const NetworkView& network, const Program& program, Direction direction,
                   ChainOptions options, double history_bytes)
-    : network_(&network),
-      program_(&program),
-      direction_(direction),
-      history_bytes_(history_bytes),
+    : network_(&network), program_(&program), direction_(direction), history_bytes_(history_bytes),
       time_(direction == Direction::kForward ? 0 : static_cast<int64_t>(program.steps.size())),
       chain_(options) {}
 
@@ -57,7 +54,8 @@ void TapeOf<T>::record_step() {
   step(false);
   double bytes = 0;
   for (size_t k = known; k < segment.history.size(); ++k) {
-    if (segment.history[k].before != nullptr) bytes += static_cast<double>(segment.history[k].before->bytes());
+    if (segment.history[k].before != nullptr)
+      bytes += static_cast<double>(segment.history[k].before->bytes());
   }
   segment.bytes += bytes;
   bytes_ += bytes;
@@ -289,8 +287,8 @@ class Environments {
   // Weights of label u of `a` and label v of `b` (tensors of the two chains at one place, between
   // these environments), times exp(extra(u, v)); with `diagonal`, of u = v only.
   template <typename Extra>
-  void site(const std::vector<T>& l, const std::vector<T>& r, const Tensor& a,
-            const Tensor& b, bool diagonal, const Extra& extra, std::vector<double>& weights) {
+  void site(const std::vector<T>& l, const std::vector<T>& r, const Tensor& a, const Tensor& b,
+            bool diagonal, const Extra& extra, std::vector<double>& weights) {
     const size_t count = diagonal ? a.labels : static_cast<size_t>(a.labels) * b.labels;
     std::vector<double> logs(count);
     weights.assign(count, 0.0);
@@ -432,8 +430,8 @@ class Meeting {
   void lone(const Chain& f, const Chain& g, const Step& step, std::vector<double>& weights) {
     const auto& l = environments_.left(f, g, step.place);
     const auto& r = environments_.right(f, g, f.size() - 1 - step.place);
-    environments_.site(l, r, f[step.place], g[step.place], true, [](int, int) { return 0.0; },
-                       weights);
+    environments_.site(
+        l, r, f[step.place], g[step.place], true, [](int, int) { return 0.0; }, weights);
     store_node(step.first, weights);
   }
 
@@ -443,8 +441,8 @@ class Meeting {
     const Table table = network_.table(step.edge, first);
     const auto node = network_.node(step.second);
     environments_.site(
-        l, r, a, b, false,
-        [&](int u, int v) { return table.at(u, v) + node[forward ? v : u]; }, weights);
+        l, r, a, b, false, [&](int u, int v) { return table.at(u, v) + node[forward ? v : u]; },
+        weights);
     store_pair(step.edge, first, weights);
     std::vector<double> sums(node.size(), 0.0);
     for (size_t k = 0; k < weights.size(); ++k) {

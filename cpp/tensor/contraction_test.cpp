@@ -83,7 +83,7 @@ TEST_CASE("a tape goes back through the same states, whatever memory it has") {
         CHECK(again == 0);
       } else {
         CHECK(again > 0);
-        }
+      }
       if (limit > 0) CHECK(tape.most_bytes() <= limit);
     }
   }

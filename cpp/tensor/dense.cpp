@@ -13,9 +13,8 @@ namespace {
 // A tile of c of so many rows and vectors, its sums held in registers; the last vector of a row has
 // `width` entries.
 template <int W, int kRows, int kVectors>
-PLANARIS_INLINE void tile(const double* a, int a_row, int a_step,
-                                                const double* b, int b_step, double* c, int depth,
-                                                int columns, int width) {
+PLANARIS_INLINE void tile(const double* a, int a_row, int a_step, const double* b, int b_step,
+                          double* c, int depth, int columns, int width) {
   using P = Lanes<W>;
   typename P::Type sum[kRows][kVectors] = {};
   const auto step = [&](int k, int entries) {
@@ -44,24 +43,22 @@ PLANARIS_INLINE void tile(const double* a, int a_row, int a_step,
 }
 
 template <int W, int kVectors>
-PLANARIS_INLINE void strip(const double* a, int a_row, int a_step,
-                                                 const double* b, int b_step, double* c, int rows,
-                                                 int depth, int columns, int width) {
+PLANARIS_INLINE void strip(const double* a, int a_row, int a_step, const double* b, int b_step,
+                           double* c, int rows, int depth, int columns, int width) {
   int i = 0;
   for (; i + 4 <= rows; i += 4) {
     tile<W, 4, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
-                      c + static_cast<size_t>(i) * columns, depth, columns, width);
+                         c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
   for (; i < rows; ++i) {
     tile<W, 1, kVectors>(a + static_cast<size_t>(i) * a_row, a_row, a_step, b, b_step,
-                      c + static_cast<size_t>(i) * columns, depth, columns, width);
+                         c + static_cast<size_t>(i) * columns, depth, columns, width);
   }
 }
 
 template <int W>
-PLANARIS_INLINE void product(const double* a, int a_row, int a_step,
-                                                   const double* b, int b_step, double* c, int rows,
-                                                   int depth, int columns) {
+PLANARIS_INLINE void product(const double* a, int a_row, int a_step, const double* b, int b_step,
+                             double* c, int rows, int depth, int columns) {
   int j = 0;
   for (; j + 2 * W <= columns; j += 2 * W) {
     strip<W, 2>(a, a_row, a_step, b + j, b_step, c + j, rows, depth, columns, W);
@@ -151,8 +148,8 @@ void left_factor(const double* e, int m, int stride, int rank, const int32_t* ro
 }
 
 PLANARIS_TENSOR_CLONES
-void right_factor(const double* e, int stride, int n, int rank, const int32_t* column_of, double* out,
-                  double* row) {
+void right_factor(const double* e, int stride, int n, int rank, const int32_t* column_of,
+                  double* out, double* row) {
   right_factor_any(e, stride, n, rank, column_of, out, row);
 }
 
@@ -178,8 +175,8 @@ void right_factor(const Quad* e, int stride, int n, int rank, const int32_t* col
   right_factor_any(e, stride, n, rank, column_of, out, row);
 }
 
-// The largest ratio of an entry that is left after `rank` pivots to the one it was. Zeros (forbidden
-// configurations) do not count.
+// The largest ratio of an entry that is left after `rank` pivots to the one it was. Zeros
+// (forbidden configurations) do not count.
 template <class T>
 PLANARIS_INLINE double component_error_any(const T* m, const T* e, int rows, int columns,
                                            int stride, const int32_t* row_of,

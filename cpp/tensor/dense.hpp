@@ -13,9 +13,9 @@
 
 namespace planaris::tensor {
 
-// c (rows × columns, contiguous) = a b for parts of larger matrices: a(i, k) = a[i · a_row + k · a_step]
-// and b(k, j) = b[k · b_step + j]. Every entry is summed in the order of `depth`, each product
-// rounded: the same on every machine, and the error bound of classical products holds.
+// c (rows × columns, contiguous) = a b for parts of larger matrices: a(i, k) = a[i · a_row + k ·
+// a_step] and b(k, j) = b[k · b_step + j]. Every entry is summed in the order of `depth`, each
+// product rounded: the same on every machine, and the error bound of classical products holds.
 void multiply_parts(const double* a, int a_row, int a_step, const double* b, int b_step, double* c,
                     int rows, int depth, int columns);
 void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_step, Pair* c,
@@ -23,7 +23,8 @@ void multiply_parts(const Pair* a, int a_row, int a_step, const Pair* b, int b_s
 void multiply_parts(const Quad* a, int a_row, int a_step, const Quad* b, int b_step, Quad* c,
                     int rows, int depth, int columns);
 
-// The same for matrices that are contiguous: c (rows × columns) = a (rows × depth) b (depth × columns).
+// The same for matrices that are contiguous: c (rows × columns) = a (rows × depth) b (depth ×
+// columns).
 template <class T>
 void multiply(const T* a, const T* b, T* c, int rows, int depth, int columns) {
   multiply_parts(a, depth, 1, b, columns, c, rows, depth, columns);
@@ -49,11 +50,11 @@ void transpose(const T* from, T* to, int rows, int columns) {
 template <class T>
 struct SkeletonOf {
   int rank = 0;
-  double residual = 0;            // largest entry of what is left, relative to the largest of M
-  double component_error = 0;     // largest entry of what is left, relative to that entry of M
+  double residual = 0;         // largest entry of what is left, relative to the largest of M
+  double component_error = 0;  // largest entry of what is left, relative to that entry of M
   std::vector<int32_t> rows, columns;
-  std::vector<T> left;            // M[:, columns] · M[rows, columns]⁻¹  (num_rows × rank)
-  std::vector<T> right;           // M[rows, columns]⁻¹ · M[rows, :]     (rank × num_columns)
+  std::vector<T> left;   // M[:, columns] · M[rows, columns]⁻¹  (num_rows × rank)
+  std::vector<T> right;  // M[rows, columns]⁻¹ · M[rows, :]     (rank × num_columns)
 };
 using Skeleton = SkeletonOf<double>;
 

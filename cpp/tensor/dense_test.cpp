@@ -48,7 +48,8 @@ TEST_CASE("products of parts of matrices agree with plain loops") {
           const auto b = random_matrix(depth, apart * columns, 4);
           const double* first = a.data() + static_cast<size_t>(apart - 1) * depth;
           // No entry behind the last row, for sanitizers to see what is read.
-          const std::vector<double> last(b.begin() + static_cast<size_t>(apart - 1) * columns, b.end());
+          const std::vector<double> last(b.begin() + static_cast<size_t>(apart - 1) * columns,
+                                         b.end());
           std::vector<double> c(rows * columns);
           multiply_parts(first, apart * depth, 1, last.data(), apart * columns, c.data(), rows,
                          depth, columns);
@@ -88,8 +89,9 @@ TEST_CASE("a skeleton of full rank gives the matrix back") {
         for (int j = 0; j < columns; ++j) {
           double sum = 0;
           for (int k = 0; k < rank; ++k) {
-            sum += side == Side::kLeft ? out.left[i * rank + k] * m[out.rows[k] * columns + j]
-                                       : m[i * columns + out.columns[k]] * out.right[k * columns + j];
+            sum += side == Side::kLeft
+                       ? out.left[i * rank + k] * m[out.rows[k] * columns + j]
+                       : m[i * columns + out.columns[k]] * out.right[k * columns + j];
           }
           CHECK(std::abs(sum - m[i * columns + j]) < 1e-12);
         }

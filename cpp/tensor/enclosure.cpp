@@ -13,10 +13,10 @@ namespace planaris::tensor {
 namespace {
 
 constexpr double kWide = 0.02;  // relative width of a denominator from which ends are bounded apart
-constexpr double kUnsafe = 0.3;  // width of a box from which denominators are in danger
-constexpr int kPatience = 16;    // how many times more words are tried for them
-constexpr double kWidest = 1e9;  // width of a box that some vector of the other side may not see
-constexpr int kRescue = 4;       // times the patience, for words whose images are lost
+constexpr double kUnsafe = 0.3;     // width of a box from which denominators are in danger
+constexpr int kPatience = 16;       // how many times more words are tried for them
+constexpr double kWidest = 1e9;     // width of a box that some vector of the other side may not see
+constexpr int kRescue = 4;          // times the patience, for words whose images are lost
 constexpr int kMostBoxes = 40'000;  // at a position; checks by another program refuse more
 constexpr double kTiny = 0x1p-900;  // more than all underflows of a word
 
@@ -166,9 +166,9 @@ struct Encloser::Word {
 
 Encloser::Encloser(const std::vector<Letters>& steps, const std::vector<Vector>& duals,
                    const Effort& effort, const Terms& terms)
-    : steps_(steps), duals_(duals), effort_(effort), terms_(terms),
-      shapes_(steps.size() + 1), refined_(steps.size() + 1, 0), hull_centres_(steps.size() + 1),
-      hull_radii_(steps.size() + 1), sizes_(steps.size() + 1) {
+    : steps_(steps), duals_(duals), effort_(effort), terms_(terms), shapes_(steps.size() + 1),
+      refined_(steps.size() + 1, 0), hull_centres_(steps.size() + 1), hull_radii_(steps.size() + 1),
+      sizes_(steps.size() + 1) {
   measure(0);
 }
 
@@ -186,7 +186,8 @@ void Encloser::measure(int position) {
   for (const int32_t node : e.hulls) {
     c.insert(c.end(), e.c(node), e.c(node) + e.dim);
     r.insert(r.end(), e.r(node), e.r(node) + e.dim);
-    for (int k = 0; k < e.dim; ++k) size[k] = std::max(size[k], std::abs(e.c(node)[k]) + e.r(node)[k]);
+    for (int k = 0; k < e.dim; ++k)
+      size[k] = std::max(size[k], std::abs(e.c(node)[k]) + e.r(node)[k]);
   }
   hull_centres_[position] = std::move(c);
   hull_radii_[position] = std::move(r);
@@ -202,7 +203,8 @@ Encloser::Word Encloser::letter(int step, int s) const {
 // the first component of the image stays as it is, whatever came before.
 Encloser::Word Encloser::longer(const Word& word, int step, int s) const {
   const Letters& t = steps_[step];
-  Word out{t.from, word.to, Vector(static_cast<size_t>(t.from) * word.to), {}, word.relative, Vector(word.to)};
+  Word out{t.from, word.to,       Vector(static_cast<size_t>(t.from) * word.to),
+           {},     word.relative, Vector(word.to)};
   multiply(t.m[s].data(), word.matrix.data(), out.matrix.data(), t.from, t.to, word.to);
   if (terms_.coarse > 0) {
     for (size_t i = 0; i < out.matrix.size(); ++i) {
@@ -242,7 +244,8 @@ bool Encloser::image(Word& word, int from, Vector& centre, Vector& radius) const
   const double gamma = terms_.image * ((d + 4) * kUlp + 1.01 * terms_.blur);
   double least_of_all = kInfinity;
   for (int v = 0; v < count; ++v) {
-    const double *x = high.data() + static_cast<size_t>(v) * to, *rv = r.data() + static_cast<size_t>(v) * d;
+    const double *x = high.data() + static_cast<size_t>(v) * to,
+                 *rv = r.data() + static_cast<size_t>(v) * d;
     double wide = 0;
     for (int k = 0; k < d; ++k) wide += rv[k] * std::abs(a[static_cast<size_t>(k) * to]);
     const double first = -(terms_.radius * wide + gamma * word.size[0] + word.error[0] - x[0]);
@@ -257,7 +260,8 @@ bool Encloser::image(Word& word, int from, Vector& centre, Vector& radius) const
                          std::abs(l) * word.error[0];
       return std::max(off, 0.0) / least + word.relative[k] + std::abs(l) * word.relative[0];
     };
-    double *to_c = centre.data() + static_cast<size_t>(v) * to, *to_r = radius.data() + static_cast<size_t>(v) * to;
+    double *to_c = centre.data() + static_cast<size_t>(v) * to,
+           *to_r = radius.data() + static_cast<size_t>(v) * to;
     for (int k = 0; k < to; ++k) lambda[k] = x[k] / x[0];
     if (!(wide > kWide * x[0])) {
       spreads(a, rv, lambda.data(), spread.data(), d, to);
@@ -313,7 +317,8 @@ void Encloser::refine(int position, const Vector& dual, int patience) {
   }
   duals_[position] = std::move(more);
   refined_[position] = 1;
-  found_[position] = grow(position, patience);  // its hulls stay as they were: others may be using them
+  found_[position] =
+      grow(position, patience);  // its hulls stay as they were: others may be using them
 }
 
 // What words need to know of a step.
@@ -324,7 +329,8 @@ void Encloser::prepare(int step, const Vector& errors, const Vector& moved) {
   for (int s = 0; s < 2; ++s) {
     Vector added(t.to, 0.0), carried(t.to);
     if (!errors.empty()) {
-      for (int k = 0; k < t.to; ++k) added[k] = terms_.added * errors[static_cast<size_t>(s) * t.to + k];
+      for (int k = 0; k < t.to; ++k)
+        added[k] = terms_.added * errors[static_cast<size_t>(s) * t.to + k];
     }
     times_absolute(sizes_[step].data(), t.m[s].data(), carried.data(), t.from, t.to);
     double most = 0;  // first component of an image
@@ -368,7 +374,8 @@ Enclosure Encloser::grow(int position, int patience) const {
     if (image(leaf.word, position - length, leaf.centre, leaf.radius)) {
       widest = 0;
       for (size_t k = 0; k < leaf.centre.size(); k += t.to) {
-        widest = std::max(widest, width(leaf.centre.data() + k, leaf.radius.data() + k, position, work));
+        widest =
+            std::max(widest, width(leaf.centre.data() + k, leaf.radius.data() + k, position, work));
       }
       widest = std::min(widest, kWidest);  // after all that are lost
     } else {
@@ -444,7 +451,8 @@ Enclosure Encloser::grow(int position, int patience) const {
   out.radius.resize(out.centre.size());
   Vector up(t.to), down(t.to);
   for (int node = out.size() - 1; node >= 0; --node) {  // hulls, children before parents
-    double *cn = out.centre.data() + static_cast<size_t>(node) * t.to, *rn = out.radius.data() + static_cast<size_t>(node) * t.to;
+    double *cn = out.centre.data() + static_cast<size_t>(node) * t.to,
+           *rn = out.radius.data() + static_cast<size_t>(node) * t.to;
     if (out.nodes[node].count == 0) {
       const auto [leaf, v] = terminal[node];
       std::copy_n(leaves[leaf].centre.data() + static_cast<size_t>(v) * t.to, t.to, cn);
@@ -454,7 +462,8 @@ Enclosure Encloser::grow(int position, int patience) const {
     std::fill(up.begin(), up.end(), -kInfinity);
     std::fill(down.begin(), down.end(), -kInfinity);
     for (int k = 0; k < out.nodes[node].count; ++k) {
-      join(up.data(), down.data(), out.c(out.nodes[node].first + k), out.r(out.nodes[node].first + k), t.to);
+      join(up.data(), down.data(), out.c(out.nodes[node].first + k),
+           out.r(out.nodes[node].first + k), t.to);
     }
     for (int k = 0; k < t.to; ++k) {
       cn[k] = 0.5 * (up[k] - down[k]);

@@ -31,8 +31,8 @@ struct Terms {
 
 // How much to spend on a row.
 struct Effort {
-  int boxes = 8;   // hulls that stand for everything farther away
-  int words = 24;  // nodes of the tree of words; more where denominators are in danger
+  int boxes = 8;      // hulls that stand for everything farther away
+  int words = 24;     // nodes of the tree of words; more where denominators are in danger
   double enough = 1;  // times the target: more is not spent on a row with such a bound
 };
 

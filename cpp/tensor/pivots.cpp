@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kPanel = 16;      // most rows among which the pivots of a block are looked for
 constexpr double kClose = 0.1;  // smallest pivot of a block, relative to its first
-constexpr double kResolved = 1e-14;  // smallest pivot that is told from rounding, relative to the first
+constexpr double kResolved =
+    1e-14;  // smallest pivot that is told from rounding, relative to the first
 
 // Where an elimination ends.
 class End {
@@ -184,7 +185,7 @@ PLANARIS_INLINE void eliminate_rows(const Matrix& m, int at, int first, int coun
     for (int k = 0; k < count; ++k) row[first + k] = factors[r][k];
   }
   subtract<W, kRows>(m.row(at), m.stride, factors, m.row(first), count, first + count, m.columns,
-                  m.tops + at);
+                     m.tops + at);
 }
 
 struct Elimination {
@@ -220,8 +221,8 @@ struct Elimination {
 
 }  // namespace
 
-int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
+int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of, int32_t* column_of,
+              double* tops, double* residual) {
   return run_widest<Elimination>(e, rows, columns, cut, row_of, column_of, tops, residual);
 }
 
@@ -274,14 +275,14 @@ PLANARIS_INLINE int eliminate_any(T* e, int rows, int columns, const Cut& cut, i
 }  // namespace
 
 PLANARIS_CLONES
-int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
+int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of, int32_t* column_of,
+              double* tops, double* residual) {
   return eliminate_any(e, rows, columns, cut, row_of, column_of, tops, residual);
 }
 
 PLANARIS_CLONES
-int eliminate(Quad* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual) {
+int eliminate(Quad* e, int rows, int columns, const Cut& cut, int32_t* row_of, int32_t* column_of,
+              double* tops, double* residual) {
   return eliminate_any(e, rows, columns, cut, row_of, column_of, tops, residual);
 }
 

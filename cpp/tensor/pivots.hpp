@@ -23,18 +23,18 @@ struct Cut {
 };
 
 // LU in place of a matrix with stride_of(e, columns) entries per row; returns the rank. `row_of`
-// and `column_of` get the order of rows and columns, `tops` is scratch (one per row), `residual` the
-// largest entry that is left, relative to the first pivot.
+// and `column_of` get the order of rows and columns, `tops` is scratch (one per row), `residual`
+// the largest entry that is left, relative to the first pivot.
 //
 // Pivots of doubles are found by blocks. The first of a block is the largest entry of all that is
 // left, the others are the largest of the rows that had the largest entries then, as long as they
 // are not much smaller. The other rows are brought up to date by one product per block.
-int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual);
+int eliminate(double* e, int rows, int columns, const Cut& cut, int32_t* row_of, int32_t* column_of,
+              double* tops, double* residual);
 // Complete pivoting.
-int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual);
-int eliminate(Quad* e, int rows, int columns, const Cut& cut, int32_t* row_of,
-              int32_t* column_of, double* tops, double* residual);
+int eliminate(Pair* e, int rows, int columns, const Cut& cut, int32_t* row_of, int32_t* column_of,
+              double* tops, double* residual);
+int eliminate(Quad* e, int rows, int columns, const Cut& cut, int32_t* row_of, int32_t* column_of,
+              double* tops, double* residual);
 
 }  // namespace planaris::tensor

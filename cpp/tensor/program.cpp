@@ -64,8 +64,8 @@ class Compiler {
       --left_[u];
       --left_[v];
     } else if (anchor >= 0) {
-      const int32_t at = place_[known[anchor].vertex] +
-                         (heights_[v] < heights_[known[anchor].vertex] ? 0 : 1);
+      const int32_t at =
+          place_[known[anchor].vertex] + (heights_[v] < heights_[known[anchor].vertex] ? 0 : 1);
       insert(v, at);
       meet(v, known[anchor]);
     } else {

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "tensor/dense.hpp"
-#include "tensor/row_bound.hpp"
 #include "tensor/rounding.hpp"
+#include "tensor/row_bound.hpp"
 
 namespace planaris::tensor {
 
@@ -87,7 +87,8 @@ __attribute__((noinline)) double bound_last(const LastRow& last, const RowState&
   for (int i = 0; i < n; ++i) {
     const Vector &x = last.x[i], &b = last.b[i], &next = last.scaled[i];
     const int left = static_cast<int>(x.size()), right = static_cast<int>(next.size());
-    const Vector high = product(x, b, 1, left, right), low = product(negative(x), b, 1, left, right);
+    const Vector high = product(x, b, 1, left, right),
+                 low = product(negative(x), b, 1, left, right);
     Vector size = last.terms[i];
     for (double& z : size) z += 0x1p-1000;
     const Vector rounding = product(absolute(x), size, 1, left, right);
@@ -227,7 +228,8 @@ ProvedGrid prove_grid(const GridView& grid, const ProofOptions& options, Control
     }
     if (options.keep) out.states.push_back({cores, flat, std::move(cones)});
   }
-  if (!in_range(grid, grid.rows - 1, flat, {})) throw std::overflow_error("weights out of the range of doubles");
+  if (!in_range(grid, grid.rows - 1, flat, {}))
+    throw std::overflow_error("weights out of the range of doubles");
   RowState row = apply_row(grid, grid.rows - 1, cores, flat);
   inject(row, options.terms, grid.rows);
   const LastRow last = sum_row(row);

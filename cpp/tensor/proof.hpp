@@ -24,13 +24,13 @@ namespace planaris::tensor {
 struct ProofOptions {
   int max_bond = 48;
   double tolerance = 1e-16;
-  // To try for a row, in turn, until its bound is below `target`, or not far above it. The widths of
-  // all rows together may add up to `target` times their number.
+  // To try for a row, in turn, until its bound is below `target`, or not far above it. The widths
+  // of all rows together may add up to `target` times their number.
   std::vector<Effort> efforts = {{4, 8}, {4, 14}, {8, 24}, {16, 48}};
   double target = 1e-11;
   Terms terms;
   int threads = 1;
-  bool keep = false;  // the states, for marginals and samples
+  bool keep = false;     // the states, for marginals and samples
   bool witness = false;  // what a check by another program needs
 };
 
@@ -54,10 +54,10 @@ struct ProvedState {
 
 struct ProvedGrid {
   double log_partition = 0;
-  double half_width = 0;   // infinite: lost
-  int32_t lost_row = -1;   // first row without a bound
-  double cut = 0, rounding = 0;  // shares of the half-width
-  std::vector<double> rows;      // bound of every row
+  double half_width = 0;            // infinite: lost
+  int32_t lost_row = -1;            // first row without a bound
+  double cut = 0, rounding = 0;     // shares of the half-width
+  std::vector<double> rows;         // bound of every row
   std::vector<ProvedState> states;  // after every row but the last, if kept
   Witness witness;                  // if asked for
 };

@@ -32,7 +32,8 @@ Layer layer_of(const ProvedState& state) {
     out.dims.push_back(core.left);
     for (int s = 0; s < 2; ++s) {
       Vector m, turned(static_cast<size_t>(core.left) * core.right);
-      for (int a = 0; a < core.left; ++a) m.insert(m.end(), core.at(a, s), core.at(a, s) + core.right);
+      for (int a = 0; a < core.left; ++a)
+        m.insert(m.end(), core.at(a, s), core.at(a, s) + core.right);
       transpose(m.data(), turned.data(), core.left, core.right);
       out.m[s].push_back(std::move(m));
       out.turned[s].push_back(std::move(turned));
@@ -65,7 +66,8 @@ __attribute__((noinline)) Weights weights_of(const GridView& grid, int r, const 
     const double up = grid.field(r, i) + above.flat[i], low = grid.field(r + 1, i) + below.flat[i];
     const double along = grid.along(r, i);
     const double a = i > 0 ? grid.across(r, i - 1) : 0, b = i > 0 ? grid.across(r + 1, i - 1) : 0;
-    if (!(std::abs(up) + std::abs(low) + std::abs(along) + std::abs(a) + std::abs(b) < kMostWeight)) {
+    if (!(std::abs(up) + std::abs(low) + std::abs(along) + std::abs(a) + std::abs(b) <
+          kMostWeight)) {
       throw Lost();
     }
     const auto pair = [](double x) { return std::array{bounded_exp(x), bounded_exp(-x)}; };
@@ -160,7 +162,8 @@ __attribute__((noinline)) Sums add_up(const Layer& above, const Layer& below,
            Joint(n)};
   Four mixed;
   for (int i = n - 1; i >= 0; --i) {
-    const int da = above.dims[i], ea = above.dims[i + 1], db = below.dims[i], eb = below.dims[i + 1];
+    const int da = above.dims[i], ea = above.dims[i + 1], db = below.dims[i],
+              eb = below.dims[i + 1];
     begin_right(out.right, weights, i, mixed);
     Vector half(static_cast<size_t>(da) * eb);
     for (int k = 0; k < 4; ++k) {
@@ -172,7 +175,8 @@ __attribute__((noinline)) Sums add_up(const Layer& above, const Layer& below,
   }
   for (int k = 0; k < 4; ++k) out.joint[0][k] = weights.first[k] * out.right[0][k][0];
   for (int i = 0; i + 1 < n; ++i) {
-    const int da = above.dims[i], ea = above.dims[i + 1], db = below.dims[i], eb = below.dims[i + 1];
+    const int da = above.dims[i], ea = above.dims[i + 1], db = below.dims[i],
+              eb = below.dims[i + 1];
     begin_left(out.left, weights, i, mixed);
     Vector half(static_cast<size_t>(ea) * db);
     Four& to = out.left[i + 1];
@@ -183,7 +187,8 @@ __attribute__((noinline)) Sums add_up(const Layer& above, const Layer& below,
     }
     out.left_exponents[i + 1] = rescale(to);
     for (int k = 0; k < 16; ++k) {
-      out.joint[i + 1][k] = weights.table[i + 1][k] * inner(to[k >> 2].data(), out.right[i + 1][k & 3].data(), to[0].size());
+      out.joint[i + 1][k] = weights.table[i + 1][k] *
+                            inner(to[k >> 2].data(), out.right[i + 1][k & 3].data(), to[0].size());
     }
   }
   return out;
@@ -197,15 +202,16 @@ Four sizes_of(const Four& v) {
 double form(const Vector& a, const Vector& m, const Vector& b) {
   const auto columns = static_cast<int>(b.size());
   double sum = 0;
-  for (size_t k = 0; k < a.size(); ++k) sum += a[k] * dot(m.data() + k * columns, b.data(), columns);
+  for (size_t k = 0; k < a.size(); ++k)
+    sum += a[k] * dot(m.data() + k * columns, b.data(), columns);
   return sum;
 }
 
 // What the rounding of one step is relative to sums over either cone, spins of the column by spins.
 //
-// The step has led from sums of the sizes `before` to `found`, times a power of two, with an error η,
-// |η| <= unit |U| before |D|ᵀ. For x in the other cone, |x · η| <= Σ |η_ab| X_a X_b (x · G) / G_00 with
-// G exact, and G_00 >= p · G / reach for the probe p, which is in that cone, too.
+// The step has led from sums of the sizes `before` to `found`, times a power of two, with an error
+// η, |η| <= unit |U| before |D|ᵀ. For x in the other cone, |x · η| <= Σ |η_ab| X_a X_b (x · G) /
+// G_00 with G exact, and G_00 >= p · G / reach for the probe p, which is in that cone, too.
 struct Step {
   const Four &before, &found;
   int exponent;
@@ -214,8 +220,9 @@ struct Step {
   double reach;  // of both probes
 
   // Relative to p · found: unit · reach · Σ_ab weights |U| before |D|ᵀ, the largest of four.
-  double relative(const Vector& weights_a, const Vector& weights_b, const std::vector<Vector> (&a)[2],
-                  const std::vector<Vector> (&b)[2], int i) const {
+  double relative(const Vector& weights_a, const Vector& weights_b,
+                  const std::vector<Vector> (&a)[2], const std::vector<Vector> (&b)[2],
+                  int i) const {
     double worst = 0;
     for (int k = 0; k < 4; ++k) {
       const Vector &ma = a[k >> 1][i], &mb = b[k & 1][i];
@@ -234,10 +241,11 @@ struct Step {
 
 // Per column: bound of |log(sum that was added up / exact sum)|, weights taken as they are.
 //
-// |x · (G' - G)| <= v x · G for x of the cone on the left, G' what was found: one step adds q (1 + v).
-// The same from the left, w. Their product is off by w + v and by a term of second order: an error of
-// the left sum is a combination of moved vectors of the cone with coefficients θ relative to it,
-// each product with which is off by v; moved ones are at most twice the others, in either state.
+// |x · (G' - G)| <= v x · G for x of the cone on the left, G' what was found: one step adds q (1 +
+// v). The same from the left, w. Their product is off by w + v and by a term of second order: an
+// error of the left sum is a combination of moved vectors of the cone with coefficients θ relative
+// to it, each product with which is off by v; moved ones are at most twice the others, in either
+// state.
 __attribute__((noinline)) Vector rounding_of(const Layer& above, const Layer& below,
                                              const Weights& weights, const Sums& sums) {
   const RoundUp up;
@@ -254,8 +262,8 @@ __attribute__((noinline)) Vector rounding_of(const Layer& above, const Layer& be
   for (int i = n - 1; i >= 0; --i) {
     begin_right(sizes, weights, i, mixed);
     const double unit = (above.dims[i + 1] + below.dims[i + 1] + 16) * kUlp;
-    const Step step{mixed, sums.right[i], sums.right_exponents[i], unit,
-                    a.probe_x[i], b.probe_x[i], a.reach_x[i] * b.reach_x[i]};
+    const Step step{mixed,        sums.right[i], sums.right_exponents[i],    unit,
+                    a.probe_x[i], b.probe_x[i],  a.reach_x[i] * b.reach_x[i]};
     right[i] = longer(right[i + 1], step.relative(a.over_x[i], b.over_x[i], above.m, below.m, i));
   }
   double left = 0, moved = 0;
@@ -265,7 +273,8 @@ __attribute__((noinline)) Vector rounding_of(const Layer& above, const Layer& be
       from[i] = sizes_of(sums.left[i]);
       const auto count = static_cast<int>(from[i][0].size());
       for (int k = 0; k < 16; ++k) {
-        const double size = weights.table[i][k] * dot(from[i][k >> 2].data(), sizes[i][k & 3].data(), count);
+        const double size =
+            weights.table[i][k] * dot(from[i][k >> 2].data(), sizes[i][k & 3].data(), count);
         const double off = (count + 16.0) * kUlp * size / sums.joint[i][k];
         if (!(sums.joint[i][k] > 0) || !(off < 0.5)) throw Lost();
         worst = std::max(worst, off / -(off - 1));
@@ -278,7 +287,7 @@ __attribute__((noinline)) Vector rounding_of(const Layer& above, const Layer& be
     begin_left(from, weights, i, mixed);
     const int j = i + 1;
     const double unit = (above.dims[i] + below.dims[i] + 16) * kUlp;
-    const Step step{mixed, sums.left[j], sums.left_exponents[j], unit,
+    const Step step{mixed,        sums.left[j], sums.left_exponents[j],     unit,
                     a.probe_y[j], b.probe_y[j], a.reach_y[j] * b.reach_y[j]};
     left = longer(left, step.relative(a.over_y[j], b.over_y[j], above.turned, below.turned, i));
     moved += (1 + left) * step.relative(a.to_x[j], b.to_x[j], above.turned, below.turned, i);
@@ -374,7 +383,8 @@ ProvedMarginals proved_marginals(const GridView& grid, const ProvedGrid& above,
       const Weights weights = weights_of(grid, r, a, b);
       const Sums sums = add_up(a, b, weights);
       Vector widths = rounding_of(a, b, weights, sums);
-      rounding[r] = add_widths(widths, weights.error, to_above[r], to_below[std::max(under + 1, 0)]);
+      rounding[r] =
+          add_widths(widths, weights.error, to_above[r], to_below[std::max(under + 1, 0)]);
       enclose_rows(grid, r, sums.joint, widths, out);
     } catch (const Lost&) {
       lost = true;

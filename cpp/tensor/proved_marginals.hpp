@@ -3,7 +3,8 @@
 // The product of both states and of the weights of the rows between them is, configuration by
 // configuration, within a factor e^{±w} of the weight that the model sums to, w the widths of both
 // states. So the odds of every event of the two rows are within e^{±2w} of those that are added up
-// here, column by column; what rounding adds to w is bounded by the cones of both states (cone.hpp).
+// here, column by column; what rounding adds to w is bounded by the cones of both states
+// (cone.hpp).
 #pragma once
 
 #include <vector>

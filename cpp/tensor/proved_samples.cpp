@@ -19,7 +19,7 @@ namespace {
 // Weights of a row that do not depend on the one below it.
 struct RowWeights {
   std::vector<std::array<double, 2>> field, across, along;  // by spin; by equal or not
-  double error = 0;  // of the logarithm of a product of all
+  double error = 0;                                         // of the logarithm of a product of all
 };
 
 __attribute__((noinline)) RowWeights weights_of(const GridView& grid, int r,
@@ -28,7 +28,8 @@ __attribute__((noinline)) RowWeights weights_of(const GridView& grid, int r,
   const auto pair = [](double x) { return std::array{bounded_exp(x), bounded_exp(-x)}; };
   for (int i = 0; i < grid.columns; ++i) {
     const double h = grid.field(r, i) + flat[i];
-    const double side = i > 0 ? grid.across(r, i - 1) : 0, down = r + 1 < grid.rows ? grid.along(r, i) : 0;
+    const double side = i > 0 ? grid.across(r, i - 1) : 0,
+                 down = r + 1 < grid.rows ? grid.along(r, i) : 0;
     if (!(std::abs(h) + std::abs(side) + std::abs(down) < 300)) throw Lost();
     out.field.push_back(pair(h));
     out.across.push_back(pair(side));
@@ -50,9 +51,10 @@ __attribute__((noinline)) double rounding_of(const ProvedState& state, const Row
     return delta / -(delta - 1);
   };
   for (size_t i = 0; i < state.cores.size(); ++i) {
-    const double right = (state.cores[i].right + 16) * kUlp, left = (state.cores[i].left + 16) * kUlp;
-    sum += 2 * step(right, c.right[i], c.right_moved[i]) + 2 * step(left, c.left[i], c.left_moved[i]) +
-           2 * step(left, c.overlap[i], 0) + 8 * kUlp;
+    const double right = (state.cores[i].right + 16) * kUlp,
+                 left = (state.cores[i].left + 16) * kUlp;
+    sum += 2 * step(right, c.right[i], c.right_moved[i]) +
+           2 * step(left, c.left[i], c.left_moved[i]) + 2 * step(left, c.overlap[i], 0) + 8 * kUlp;
   }
   return sum;
 }
@@ -132,7 +134,8 @@ class Batch {
   void turn(const Core& core, int s) {
     turned_.resize(static_cast<size_t>(core.left) * core.right);
     for (int a = 0; a < core.left; ++a) {
-      for (int b = 0; b < core.right; ++b) turned_[static_cast<size_t>(b) * core.left + a] = core.at(a, s)[b];
+      for (int b = 0; b < core.right; ++b)
+        turned_[static_cast<size_t>(b) * core.left + a] = core.at(a, s)[b];
     }
   }
 
@@ -223,11 +226,14 @@ Proposals propose(const GridView& grid, const ProvedGrid& proof, int64_t count, 
   out.spins.resize(spins * count);
   out.choices.resize(spins * count);
   const ProvedState nothing = ones(grid.columns);
-  const auto state = [&](int r) -> const ProvedState& { return r > 0 ? proof.states[r - 1] : nothing; };
+  const auto state = [&](int r) -> const ProvedState& {
+    return r > 0 ? proof.states[r - 1] : nothing;
+  };
   std::atomic<bool> lost = proof.states.size() + 1 != static_cast<size_t>(grid.rows);
   try {
     std::vector<RowWeights> weights;
-    for (int r = 0; !lost && r < grid.rows; ++r) weights.push_back(weights_of(grid, r, state(r).flat));
+    for (int r = 0; !lost && r < grid.rows; ++r)
+      weights.push_back(weights_of(grid, r, state(r).flat));
     Team team(threads, control);
     team.work(static_cast<size_t>((count + kBatch - 1) / kBatch), [&](int worker, int task) {
       if (lost) return;

@@ -13,7 +13,8 @@
 namespace planaris::tensor {
 
 struct Quad {
-  double part[4] = {0.0, 0.0, 0.0, 0.0};  // each below half a unit in the last place of the one before
+  double part[4] = {0.0, 0.0, 0.0,
+                    0.0};  // each below half a unit in the last place of the one before
 
   Quad() = default;
   Quad(double value) : part{value, 0.0, 0.0, 0.0} {}  // NOLINT: numbers convert

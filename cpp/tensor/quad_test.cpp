@@ -20,7 +20,8 @@ TEST_CASE("quads have four times the digits of doubles") {
   CHECK(near(x + x, x * 2.0, 0x1p-208));
   CHECK(near(x - Quad(1.0, 0x1p-60, 0x1p-120, 0.0), Quad(0x1p-180), 0x1p-208));
   CHECK(near(one / Quad(3.0) * 3.0, one, 0x1p-207));
-  CHECK(near(one / x, Quad(1.0, -0x1p-60, 0.0, 0.0), 0x1p-205));  // (1 - t)(1 + t + t² + t³) = 1 - t⁴
+  CHECK(
+      near(one / x, Quad(1.0, -0x1p-60, 0.0, 0.0), 0x1p-205));  // (1 - t)(1 + t + t² + t³) = 1 - t⁴
   CHECK(divisor<Quad>(5.0) == 4.0);
 }
 
@@ -41,6 +42,7 @@ TEST_CASE("quads obey the laws of arithmetic to 60 digits") {
     CHECK(near(a * (b + c), a * b + a * c, close));
     CHECK(near(a / b * b, a, close));
     CHECK(near(a * b.part[0], a * Quad(b.part[0]), close));
-    for (int k = 0; k < 3; ++k) CHECK(std::fabs((a * b).part[k + 1]) <= 0x1p-52 * std::fabs((a * b).part[k]));
+    for (int k = 0; k < 3; ++k)
+      CHECK(std::fabs((a * b).part[k + 1]) <= 0x1p-52 * std::fabs((a * b).part[k]));
   }
 }

@@ -13,12 +13,12 @@ namespace planaris::tensor {
 
 namespace {
 
-constexpr int kSamples = 16;      // vectors by which widths are judged
-constexpr int kAttempts = 24;   // to enclose the neighbours of a site
-constexpr double kSafe = 0.5;   // largest relative error of a site
-constexpr int kMostPairs = 4000;  // of nodes that are split at a site
+constexpr int kSamples = 16;              // vectors by which widths are judged
+constexpr int kAttempts = 24;             // to enclose the neighbours of a site
+constexpr double kSafe = 0.5;             // largest relative error of a site
+constexpr int kMostPairs = 4000;          // of nodes that are split at a site
 constexpr size_t kMostUnsafe = 1u << 20;  // pairs at a site, while some denominator is in danger
-constexpr int kMostPatience = 8;  // times the words of a tree, where it is grown again
+constexpr int kMostPatience = 8;          // times the words of a tree, where it is grown again
 
 Vector turned(const Vector& a, int rows, int columns) {
   Vector out(a.size());
@@ -72,7 +72,8 @@ Vector inverses(const Vector& v) {
 // How far the vectors of a cloud (count × dim) are moved in every component.
 Vector moves(const Vector& cloud, int dim) {
   Vector out(dim, 0.0);
-  for (size_t k = 0; k < cloud.size(); ++k) out[k % dim] = std::max(out[k % dim], std::abs(cloud[k]));
+  for (size_t k = 0; k < cloud.size(); ++k)
+    out[k % dim] = std::max(out[k % dim], std::abs(cloud[k]));
   const double floor = 1e-15 * *std::max_element(out.begin(), out.end());
   for (double& x : out) x = kMoved * std::max(x, floor);
   return out;
@@ -196,8 +197,9 @@ class SitePairs {
     Pair out{std::numeric_limits<double>::infinity(), 0, a, b, s, by_x > by_y};
     if (!(least > 0)) return out;
     const double rest_x = dot(rx, o.rest.data(), rows_);
-    const double truncated = terms_.cut * (std::abs(dot(p.rest.data(), cy + kept_, tail)) +
-                                           terms_.radius * (rest_x + rest_y) + rounding * rest_size);
+    const double truncated =
+        terms_.cut * (std::abs(dot(p.rest.data(), cy + kept_, tail)) +
+                      terms_.radius * (rest_x + rest_y) + rounding * rest_size);
     out.value = (truncated + p.floor) / least;
     out.cut = truncated / least;
     // To split: the side that more of the widths of numerator and denominator are from.
@@ -221,8 +223,8 @@ class RowProof {
  public:
   RowProof(const RowState& row, const GridView& grid, int r, const std::vector<Seen>& before,
            bool cones, const Terms& terms, Team& team)
-      : row_(row), terms_(terms), cones_(cones), n_(static_cast<int>(row.applied.size())), errors_(n_),
-        ahead_(n_), back_(n_), all_back_(n_) {
+      : row_(row), terms_(terms), cones_(cones), n_(static_cast<int>(row.applied.size())),
+        errors_(n_), ahead_(n_), back_(n_), all_back_(n_) {
     all_of(team, n_, [&](int i, const auto& check) {
       Vector ybar{1.0};
       if (i + 1 < n_) {
@@ -259,14 +261,17 @@ class RowProof {
       const int kept = row_.kept[i], count = static_cast<int>(left_cloud_[i].size()) / kept;
       all_cloud_[i + 1].clear();
       for (int s = 0; s < 2; ++s) {
-        const Vector more = product(left_cloud_[i], block(t, s, 0, kept, 0, t.right), count, kept, t.right);
+        const Vector more =
+            product(left_cloud_[i], block(t, s, 0, kept, 0, t.right), count, kept, t.right);
         all_cloud_[i + 1].insert(all_cloud_[i + 1].end(), more.begin(), more.end());
       }
     }
     for (auto* clouds : {&left_cloud_, &all_cloud_, &right_cloud_}) {
       for (int i = 0; i <= n_; ++i) {
         Vector& v = (*clouds)[i];
-        const int dim = clouds == &right_cloud_ ? row_.kept[n_ - i] : clouds == &all_cloud_ ? row_.dims[i] : row_.kept[i];
+        const int dim = clouds == &right_cloud_ ? row_.kept[n_ - i]
+                        : clouds == &all_cloud_ ? row_.dims[i]
+                                                : row_.kept[i];
         v = turned(v, static_cast<int>(v.size()) / dim, dim);
       }
       std::reverse(clouds->begin(), clouds->end());
@@ -430,7 +435,7 @@ class RowProof {
   const Terms& terms_;
   const bool cones_;
   int n_;
-  std::vector<Vector> errors_;  // (2 × dims[i])
+  std::vector<Vector> errors_;             // (2 × dims[i])
   std::vector<Vector> moved_x_, moved_y_;  // per bond: how far vectors are moved for cones
   // The cores to the right and to the left, and all of T to the left.
   std::vector<Letters> ahead_, back_, all_back_;

@@ -20,8 +20,8 @@ struct Seen {
 };
 
 struct RowBound {
-  double width = 0;  // Σ -log(1 - δ)
-  double cut = 0;    // the part that truncation has in it
+  double width = 0;        // Σ -log(1 - δ)
+  double cut = 0;          // the part that truncation has in it
   std::vector<Seen> seen;  // per bond, for the next row
   ConeFactors cones;       // of the new state, if asked for
   // Of positions 1, 2, … of the left vectors, the right vectors and the new state from the right:
@@ -32,10 +32,11 @@ struct RowBound {
 // |yraw| <= ybar (w · yraw), for yraw in the cone of e^{J t s} ⊗ y, y in a box with letter s.
 Vector raw_bound(const Vector& w, const Seen& boxes, double coupling, const Terms& terms);
 
-// Tries efforts in turn, from `start` on, until the bound is below `target` or as good as the effort
-// asks for; throws Lost when none gave one. `start` is left at the last one, where the next row may start. `before`: what the row
-// before has seen. `cones`: whether sums over the new state will be needed. `meanwhile` is called
-// once or not at all, by some thread, rounding to nearest; none: nothing to call.
+// Tries efforts in turn, from `start` on, until the bound is below `target` or as good as the
+// effort asks for; throws Lost when none gave one. `start` is left at the last one, where the next
+// row may start. `before`: what the row before has seen. `cones`: whether sums over the new state
+// will be needed. `meanwhile` is called once or not at all, by some thread, rounding to nearest;
+// none: nothing to call.
 RowBound bound_row(const RowState& row, const GridView& grid, int r,
                    const std::vector<Seen>& before, const std::vector<Effort>& efforts,
                    size_t* start, double target, bool cones, const Terms& terms,

@@ -29,7 +29,7 @@ void scale(std::vector<double>& values, int exponent) {
 }
 
 struct Reflections {
-  std::vector<double> r;             // in: matrix (rows × columns); out: upper trapezoidal
+  std::vector<double> r;               // in: matrix (rows × columns); out: upper trapezoidal
   std::vector<std::vector<double>> v;  // unit vectors, of rows k … rows - 1
 };
 
@@ -39,7 +39,8 @@ void reflect(Reflections& f, int rows, int columns, int steps, bool pivot) {
   std::vector<double> w(columns), norms(columns), known(columns);
   double* a = f.r.data();
   for (int k = 0; k < steps; ++k) {
-    if (pivot && k > 0) {  // norms go down by what is in the rows above, and are computed anew later
+    if (pivot &&
+        k > 0) {  // norms go down by what is in the rows above, and are computed anew later
       const double* above = a + static_cast<size_t>(k - 1) * columns;
       bool stale = k == 1;
       for (int j = k; j < columns; ++j) {
@@ -54,8 +55,8 @@ void reflect(Reflections& f, int rows, int columns, int steps, bool pivot) {
         }
         known = norms;
       }
-      const int best = static_cast<int>(std::max_element(norms.begin() + k, norms.end()) -
-                                        norms.begin());
+      const int best =
+          static_cast<int>(std::max_element(norms.begin() + k, norms.end()) - norms.begin());
       if (best != k) {
         std::swap(norms[k], norms[best]);
         std::swap(known[k], known[best]);
@@ -161,7 +162,8 @@ RowState apply_row(const GridView& grid, int r, const std::vector<Core>& before,
           double* to = out.at(a * carried + t, next);
           for (int s = 0; s < 2; ++s) {
             const double x = e[s == t ? 0 : 1] * w[s] * v[s == next ? 0 : 1];
-            for (int b = 0; b < c.right; ++b) to[2 * b + s] = c.at(a, s)[b] * (i > 0 ? x : w[s] * v[s == next ? 0 : 1]);
+            for (int b = 0; b < c.right; ++b)
+              to[2 * b + s] = c.at(a, s)[b] * (i > 0 ? x : w[s] * v[s == next ? 0 : 1]);
           }
         }
       }
@@ -266,7 +268,8 @@ void compress(RowState& row, int max_bond, double tolerance) {
       orthogonal(f, rows, rank, t.values);
       t.right = rank;
       f.r.resize(static_cast<size_t>(rank) * raw);
-      for (int k = 1; k < rank; ++k) std::fill_n(f.r.begin() + static_cast<size_t>(k) * raw, k, 0.0);
+      for (int k = 1; k < rank; ++k)
+        std::fill_n(f.r.begin() + static_cast<size_t>(k) * raw, k, 0.0);
       exponent = exponent_of(f.r);
       scale(f.r, exponent);
       row.gauge[i + 1] = std::move(f.r);
@@ -331,7 +334,8 @@ void compress(RowState& row, int max_bond, double tolerance) {
     std::vector<double> low(static_cast<size_t>(kept) * inner);
     for (int k = 0; k < kept; ++k) {
       for (int j = 0; j < inner; ++j) {
-        low[static_cast<size_t>(k) * inner + j] = j <= k ? g.r[static_cast<size_t>(j) * kept + k] : 0;
+        low[static_cast<size_t>(k) * inner + j] =
+            j <= k ? g.r[static_cast<size_t>(j) * kept + k] : 0;
       }
     }
     std::vector<double> first_vectors(static_cast<size_t>(d) * kept);

@@ -15,11 +15,8 @@ class Batch {
  public:
   Batch(const NetworkView& network, const Program& program, int64_t count, uint64_t seed,
         int64_t number, int32_t* states, double* log_probabilities)
-      : network_(network),
-        program_(program),
-        count_(static_cast<int>(count)),
-        random_(seed ^ (kGoldenGamma * static_cast<uint64_t>(number + 1))),
-        states_(states),
+      : network_(network), program_(program), count_(static_cast<int>(count)),
+        random_(seed ^ (kGoldenGamma * static_cast<uint64_t>(number + 1))), states_(states),
         logs_(log_probabilities) {
     std::fill(logs_, logs_ + count_, 0.0);
   }

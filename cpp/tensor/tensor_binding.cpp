@@ -1,10 +1,10 @@
-#include <algorithm>
-#include <limits>
-#include <stdexcept>
-
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
 
 #include "base/arrays.hpp"
 #include "tensor/contraction.hpp"
@@ -25,12 +25,9 @@ using Longs = In1<int64_t>;
 
 NetworkView view_of(const Ints& cardinalities, const Logs& node_logs, const Longs& node_offsets,
                     const In2<int32_t>& edges, const Logs& edge_logs, const Longs& edge_offsets) {
-  return {{cardinalities.data(), cardinalities.size()},
-          {node_logs.data(), node_logs.size()},
-          {node_offsets.data(), node_offsets.size()},
-          {edges.data(), edges.size()},
-          {edge_logs.data(), edge_logs.size()},
-          {edge_offsets.data(), edge_offsets.size()}};
+  return {{cardinalities.data(), cardinalities.size()}, {node_logs.data(), node_logs.size()},
+          {node_offsets.data(), node_offsets.size()},   {edges.data(), edges.size()},
+          {edge_logs.data(), edge_logs.size()},         {edge_offsets.data(), edge_offsets.size()}};
 }
 
 Settings settings_of(int max_rank, double tolerance, double relative, int more, int threads,
@@ -61,9 +58,8 @@ void bind_tensor(nb::module_& m) {
   nb::class_<Program>(m, "SweepProgram")
       .def_ro("width", &Program::width)
       .def_prop_ro("num_pairs", [](const Program& p) {
-        return std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) {
-          return s.kind == Step::Kind::kPair;
-        });
+        return std::count_if(p.steps.begin(), p.steps.end(),
+                             [](const Step& s) { return s.kind == Step::Kind::kPair; });
       });
   nb::class_<Contraction>(m, "Contraction")
       .def_ro("log_partition", &Contraction::log_partition)
@@ -73,10 +69,14 @@ void bind_tensor(nb::module_& m) {
 
   m.def(
       "sweep_program",
-      [](Ints cardinalities, In2<int32_t> edges, Ints order, In1<double> heights,
-         Progress progress, double seconds) {
-        const NetworkView network{{cardinalities.data(), cardinalities.size()}, {}, {},
-                                  {edges.data(), edges.size()}, {}, {}};
+      [](Ints cardinalities, In2<int32_t> edges, Ints order, In1<double> heights, Progress progress,
+         double seconds) {
+        const NetworkView network{{cardinalities.data(), cardinalities.size()},
+                                  {},
+                                  {},
+                                  {edges.data(), edges.size()},
+                                  {},
+                                  {}};
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
         return compile(network, {order.data(), order.size()}, {heights.data(), heights.size()},
@@ -89,28 +89,26 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "contract_network",
       [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
-         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative,
-         int more, int threads,
-         Progress progress, double seconds) {
+         Longs edge_offsets, const Program& program, int max_rank, double tolerance,
+         double relative, int more, int threads, Progress progress, double seconds) {
         const auto network =
             view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return contract(network, program, settings_of(max_rank, tolerance, relative, more, threads, 0), control);
+        return contract(network, program,
+                        settings_of(max_rank, tolerance, relative, more, threads, 0), control);
       },
       nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
       nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
       nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
-      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
-      nb::arg("more"), nb::arg("threads"), nb::arg("progress").none(),
-      nb::arg("seconds"));
+      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"), nb::arg("more"),
+      nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
 
   m.def(
       "contract_network_marginals",
       [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
-         Longs edge_offsets, const Program& program, int max_rank, double tolerance, double relative,
-         int more, int threads,
-         double history_bytes, Progress progress,
+         Longs edge_offsets, const Program& program, int max_rank, double tolerance,
+         double relative, int more, int threads, double history_bytes, Progress progress,
          double seconds) -> std::tuple<Contraction, Out1<double>, Out1<double>> {
         const auto network =
             view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
@@ -119,7 +117,8 @@ void bind_tensor(nb::module_& m) {
         {
           nb::gil_scoped_release release;
           found = contract_marginals(
-              network, program, settings_of(max_rank, tolerance, relative, more, threads, history_bytes), control);
+              network, program,
+              settings_of(max_rank, tolerance, relative, more, threads, history_bytes), control);
         }
         return {found.contraction, to_numpy(std::move(found.nodes)),
                 to_numpy(std::move(found.edges))};
@@ -127,16 +126,15 @@ void bind_tensor(nb::module_& m) {
       nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
       nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
       nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
-      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
-      nb::arg("more"), nb::arg("threads"), nb::arg("history_bytes"),
-      nb::arg("progress").none(), nb::arg("seconds"));
+      nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"), nb::arg("more"),
+      nb::arg("threads"), nb::arg("history_bytes"), nb::arg("progress").none(), nb::arg("seconds"));
 
   m.def(
       "sample_network",
       [](Ints cardinalities, Logs node_logs, Longs node_offsets, In2<int32_t> edges, Logs edge_logs,
          Longs edge_offsets, const Program& program, int64_t num_samples, uint64_t seed,
-         int max_rank, double tolerance, double relative, int more, int threads, double history_bytes,
-         Progress progress,
+         int max_rank, double tolerance, double relative, int more, int threads,
+         double history_bytes, Progress progress,
          double seconds) -> std::tuple<Out2<int32_t>, Out1<double>, int64_t> {
         const auto network =
             view_of(cardinalities, node_logs, node_offsets, edges, edge_logs, edge_offsets);
@@ -144,7 +142,8 @@ void bind_tensor(nb::module_& m) {
         NetworkSamples found;
         {
           nb::gil_scoped_release release;
-          found = draw(network, program, settings_of(max_rank, tolerance, relative, more, threads, history_bytes),
+          found = draw(network, program,
+                       settings_of(max_rank, tolerance, relative, more, threads, history_bytes),
                        num_samples, seed, control);
         }
         const size_t rows = found.log_probabilities.size();
@@ -154,9 +153,9 @@ void bind_tensor(nb::module_& m) {
       nb::arg("cardinalities").noconvert(), nb::arg("node_logs").noconvert(),
       nb::arg("node_offsets").noconvert(), nb::arg("edges").noconvert(),
       nb::arg("edge_logs").noconvert(), nb::arg("edge_offsets").noconvert(), nb::arg("program"),
-      nb::arg("num_samples"), nb::arg("seed"), nb::arg("max_rank"), nb::arg("tolerance"), nb::arg("relative"),
-      nb::arg("more"), nb::arg("threads"), nb::arg("history_bytes"), nb::arg("progress").none(),
-      nb::arg("seconds"));
+      nb::arg("num_samples"), nb::arg("seed"), nb::arg("max_rank"), nb::arg("tolerance"),
+      nb::arg("relative"), nb::arg("more"), nb::arg("threads"), nb::arg("history_bytes"),
+      nb::arg("progress").none(), nb::arg("seconds"));
 
   nb::class_<Terms>(m, "ProofTerms")
       .def(nb::init<>())
@@ -183,12 +182,16 @@ void bind_tensor(nb::module_& m) {
       .def_ro("cut", &ProvedGrid::cut)
       .def_ro("rounding", &ProvedGrid::rounding)
       .def_ro("rows", &ProvedGrid::rows)
-      .def_prop_ro("witness", [](const ProvedGrid& p) {
-        const Witness& w = p.witness;
-        const auto copy = [](auto v) { return to_numpy(std::move(v)); };
-        return std::make_tuple(copy(w.bonds), copy(w.words), copy(w.word_offsets), copy(w.hulls),
-                               copy(w.hull_offsets), copy(w.refined), copy(w.refined_offsets));
-      }, nb::rv_policy::move)
+      .def_prop_ro(
+          "witness",
+          [](const ProvedGrid& p) {
+            const Witness& w = p.witness;
+            const auto copy = [](auto v) { return to_numpy(std::move(v)); };
+            return std::make_tuple(copy(w.bonds), copy(w.words), copy(w.word_offsets),
+                                   copy(w.hulls), copy(w.hull_offsets), copy(w.refined),
+                                   copy(w.refined_offsets));
+          },
+          nb::rv_policy::move)
       .def_prop_ro("cones", [](const ProvedGrid& p) {  // largest factors of rounding, see cone.hpp
         std::vector<double> most(5, 0.0);
         for (const ProvedState& state : p.states) {
@@ -204,20 +207,21 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "prove_grid",
       [](In2<double> fields, In2<double> right, In2<double> down, int max_bond, double tolerance,
-         std::vector<std::tuple<int, int, double>> effort, double target, const Terms& terms, int threads,
-         bool keep, bool witness, Progress progress, double seconds) {
+         std::vector<std::tuple<int, int, double>> effort, double target, const Terms& terms,
+         int threads, bool keep, bool witness, Progress progress, double seconds) {
         const GridView grid = grid_of(fields, right, down);
         if (max_bond < 1) throw std::invalid_argument("max_bond must be >= 1");
         std::vector<Effort> efforts;
         for (const auto& [boxes, words, enough] : effort) {
-          if (boxes < 1 || words < 2) throw std::invalid_argument("an effort needs boxes and words");
+          if (boxes < 1 || words < 2)
+            throw std::invalid_argument("an effort needs boxes and words");
           efforts.push_back({boxes, words, enough});
         }
         if (efforts.empty()) throw std::invalid_argument("no effort");
         Control control = make_control(progress, seconds);
         nb::gil_scoped_release release;
-        return prove_grid(grid, {max_bond, tolerance, efforts, target, terms, threads, keep, witness},
-                          control);
+        return prove_grid(
+            grid, {max_bond, tolerance, efforts, target, terms, threads, keep, witness}, control);
       },
       nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
       nb::arg("max_bond"), nb::arg("tolerance"), nb::arg("effort"), nb::arg("target"),
@@ -227,7 +231,8 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "proved_marginals",
       [](Plane fields, Plane right, Plane down, const ProvedGrid& above, const ProvedGrid& below,
-         int threads, Progress progress, double seconds) -> std::tuple<bool, Ends, Ends, Ends, double> {
+         int threads, Progress progress,
+         double seconds) -> std::tuple<bool, Ends, Ends, Ends, double> {
         const GridView grid = grid_of(fields, right, down);
         Control control = make_control(progress, seconds);
         ProvedMarginals found;
@@ -239,7 +244,8 @@ void bind_tensor(nb::module_& m) {
           return {to_numpy(std::move(p.value)), to_numpy(std::move(p.lower)),
                   to_numpy(std::move(p.upper))};
         };
-        return {!found.lost, ends(found.nodes), ends(found.right), ends(found.down), found.rounding};
+        return {!found.lost, ends(found.nodes), ends(found.right), ends(found.down),
+                found.rounding};
       },
       nb::arg("fields").noconvert(), nb::arg("right").noconvert(), nb::arg("down").noconvert(),
       nb::arg("above"), nb::arg("below"), nb::arg("threads"), nb::arg("progress").none(),
@@ -253,8 +259,9 @@ void bind_tensor(nb::module_& m) {
       nb::arg("proof"));
   m.def(
       "propose_samples",
-      [](Plane fields, Plane right, Plane down, const ProvedGrid& proof, int64_t count, uint64_t seed,
-         int threads, Progress progress, double seconds) -> std::tuple<bool, Out2<int8_t>, Out2<double>> {
+      [](Plane fields, Plane right, Plane down, const ProvedGrid& proof, int64_t count,
+         uint64_t seed, int threads, Progress progress,
+         double seconds) -> std::tuple<bool, Out2<int8_t>, Out2<double>> {
         const GridView grid = grid_of(fields, right, down);
         Control control = make_control(progress, seconds);
         Proposals found;

@@ -113,8 +113,7 @@ TextCursor::TextCursor(std::string_view text, std::string_view comment_starts) :
   for (const char c : comment_starts) is_comment_[static_cast<unsigned char>(c)] = true;
   for (int c = '\t'; c <= '\r'; ++c) token_ends_at_[c] = true;
   token_ends_at_[static_cast<unsigned char>(' ')] = true;
-  token_ends_at_[static_cast<unsigned char>('#')] =
-      is_comment_[static_cast<unsigned char>('#')];
+  token_ends_at_[static_cast<unsigned char>('#')] = is_comment_[static_cast<unsigned char>('#')];
   if (text_.substr(0, 3) == "\xEF\xBB\xBF") place_ = 3;  // byte order mark
 }
 
@@ -179,9 +178,9 @@ TextRows scan_rows(std::string_view text, std::string_view comment_starts, Contr
       double value;
       const NumberStatus status = parse_double(token, value);
       if (status != NumberStatus::kOk || !std::isfinite(value)) {
-        rows.error = cursor.error(token, status == NumberStatus::kOutOfRange
-                                             ? "a number that fits a double"
-                                             : "a finite number");
+        rows.error =
+            cursor.error(token, status == NumberStatus::kOutOfRange ? "a number that fits a double"
+                                                                    : "a finite number");
         return rows;
       }
       rows.values.push_back(value);

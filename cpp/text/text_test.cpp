@@ -107,8 +107,18 @@ TEST_CASE("rows know their lines") {
 TEST_CASE("damaged files are harmless") {
   std::mt19937 random(1);
   const auto below = [&random](size_t n) { return static_cast<size_t>(random() % n); };
-  const std::string pieces[] = {"-1", "nan",  "1e999", "99999999999999999999", std::string(2, '\0'), "#",
-                                "inf", " ",   "\n",    "2147483647",           "\xff", "e"};
+  const std::string pieces[] = {"-1",
+                                "nan",
+                                "1e999",
+                                "99999999999999999999",
+                                std::string(2, '\0'),
+                                "#",
+                                "inf",
+                                " ",
+                                "\n",
+                                "2147483647",
+                                "\xff",
+                                "e"};
   int accepted = 0;
   for (int round = 0; round < 30000; ++round) {
     std::string text = kModel;
@@ -116,7 +126,9 @@ TEST_CASE("damaged files are harmless") {
       const size_t at = below(text.size() + 1);
       switch (below(5)) {
         case 0: text.resize(at); break;
-        case 1: if (at < text.size()) text[at] ^= static_cast<char>(1 << below(8)); break;
+        case 1:
+          if (at < text.size()) text[at] ^= static_cast<char>(1 << below(8));
+          break;
         case 2: text.insert(at, pieces[below(12)]); break;
         case 3: text.erase(at, 1 + below(8)); break;
         default: text.insert(at, text.substr(below(text.size() + 1), below(20)));

@@ -160,10 +160,10 @@ class UaiScanner {
     const std::string_view token = cursor_.next();
     double number;
     const NumberStatus status = parse_double(token, number);
-    const bool good = status == NumberStatus::kOk &&
-                      (log_ ? number <= kLargestLog &&
-                                  (number >= -kLargestLog || std::isinf(number))
-                            : number >= 0 && !std::isinf(number));
+    const bool good =
+        status == NumberStatus::kOk &&
+        (log_ ? number <= kLargestLog && (number >= -kLargestLog || std::isinf(number))
+              : number >= 0 && !std::isinf(number));
     if (good) {
       model_.values.push_back(number);
       return true;

@@ -24,7 +24,8 @@ struct Pairs {
 
 // The distance of two odd vertices that are matched: the duals of all sets that hold one of them.
 template <typename Int>
-Int matched_length(const Store<Int>& store, const std::vector<int32_t>& parent, int32_t s, int32_t t) {
+Int matched_length(const Store<Int>& store, const std::vector<int32_t>& parent, int32_t s,
+                   int32_t t) {
   std::vector<int32_t> chains[2];
   for (int32_t r = store.base[s]; r >= 0; r = parent[r]) chains[0].push_back(r);
   for (int32_t r = store.base[t]; r >= 0; r = parent[r]) chains[1].push_back(r);
@@ -136,8 +137,8 @@ Pairs matched_pairs(const Store<Int>& store, Team& team) {
 }
 
 // Appends the path along which two odd vertices met, if the vertices on it still know how they
-// were reached; false: nothing is appended. That an edge ends a shortest path from a source depends on
-// weights alone, so that it does not matter when it was found. end(e, side) is an end of edge e.
+// were reached; false: nothing is appended. That an edge ends a shortest path from a source depends
+// on weights alone, so that it does not matter when it was found. end(e, side) is an end of edge e.
 template <typename Int, class End>
 bool append_as_met(const Store<Int>& store, const Contact& pair, const End& end,
                    std::vector<int32_t>& edges) {
@@ -162,15 +163,14 @@ bool append_as_met(const Store<Int>& store, const Contact& pair, const End& end,
   return true;
 }
 
-// Shortest paths, one pair at a time; what a search does not reach costs nothing. Of paths of one length those
-// of fewer edges are looked at first: where edges weigh nothing, many vertices are equally near. Calls
-// `look` every kStride vertices.
+// Shortest paths, one pair at a time; what a search does not reach costs nothing. Of paths of one
+// length those of fewer edges are looked at first: where edges weigh nothing, many vertices are
+// equally near. Calls `look` every kStride vertices.
 template <typename Int>
 class Paths {
  public:
   explicit Paths(const Graph<Int>& graph, std::function<void()> look = {})
-      : graph_(&graph),
-        look_(std::move(look)),
+      : graph_(&graph), look_(std::move(look)),
         label_(static_cast<Label*>(std::calloc(size_t(graph.n) + 1, sizeof(Label)))) {
     if (!label_) throw std::bad_alloc();
   }
@@ -199,8 +199,9 @@ class Paths {
     trace(t, edges);
   }
 
-  // The same; their distance is `length` or, after weights have changed, more. Paths of few edges are looked for
-  // first: where many edges weigh nothing, as near as t there may be most of the graph.
+  // The same; their distance is `length` or, after weights have changed, more. Paths of few edges
+  // are looked for first: where many edges weigh nothing, as near as t there may be most of the
+  // graph.
   void append_of_length(int32_t s, int32_t t, const Int& length, std::vector<int32_t>& edges) {
     for (int64_t most = kFewSteps; most < graph_->n; most *= 4) {
       if (append_within(s, t, length, int32_t(most), edges)) return;
@@ -219,8 +220,10 @@ class Paths {
   }
 
  private:
-  // Appends the edges of a path of this length and of at most so many edges, if there is one; returns whether.
-  bool append_within(int32_t s, int32_t t, const Int& length, int32_t most, std::vector<int32_t>& edges) {
+  // Appends the edges of a path of this length and of at most so many edges, if there is one;
+  // returns whether.
+  bool append_within(int32_t s, int32_t t, const Int& length, int32_t most,
+                     std::vector<int32_t>& edges) {
     start();
     reach(s, Int(0), -1, -1);
     while (!heap_.empty()) {
@@ -260,7 +263,8 @@ class Paths {
     return best->weight;
   }
   // The edge between two neighbours if every other path is longer, else null. A path of two edges
-  // or more leaves s by one edge and, unless it has reached the boundary, the next vertex by another.
+  // or more leaves s by one edge and, unless it has reached the boundary, the next vertex by
+  // another.
   const Arc<Int>* only_edge(int32_t s, int32_t t) const {
     const int32_t n = graph_->n;
     if (s == n) return nullptr;
@@ -356,12 +360,15 @@ class Paths {
   uint32_t stamp_ = 0, seen_ = 0;
 };
 
-// Joins a matched pair: along the edges by which the two met, if they know and no weight has changed since.
+// Joins a matched pair: along the edges by which the two met, if they know and no weight has
+// changed since.
 template <typename Int, class End>
-void append_matched(const Store<Int>& store, const std::vector<int32_t>& parent, const Contact& pair, bool as_met,
-                    const End& end, Paths<Int>& paths, std::vector<int32_t>& edges) {
+void append_matched(const Store<Int>& store, const std::vector<int32_t>& parent,
+                    const Contact& pair, bool as_met, const End& end, Paths<Int>& paths,
+                    std::vector<int32_t>& edges) {
   if (as_met && append_as_met(store, pair, end, edges)) return;
-  paths.append_of_length(pair.from, pair.to, matched_length(store, parent, pair.from, pair.to), edges);
+  paths.append_of_length(pair.from, pair.to, matched_length(store, parent, pair.from, pair.to),
+                         edges);
 }
 
 template <typename Int>
@@ -499,7 +506,8 @@ class CertificateWriter {
     const auto& region = store_.region;
     const auto& vertex = store_.v;
     for (int32_t v = region[r].first;; v = vertex[v].next) {
-      if (vertices_ == out_.order.size()) [[unlikely]] out_.order.resize(2 * vertices_ + 64);
+      if (vertices_ == out_.order.size()) [[unlikely]]
+        out_.order.resize(2 * vertices_ + 64);
       place_[v] = int32_t(vertices_);
       out_.order[vertices_++] = original_[v];
       if (v == region[r].last) break;
@@ -565,8 +573,8 @@ class CertificateWriter {
 };
 
 template <typename Int>
-void write_certificate(const Store<Int>& store, const UnwrittenVector<int32_t>& original, Team& team,
-                       TJoinSolution& out) {
+void write_certificate(const Store<Int>& store, const UnwrittenVector<int32_t>& original,
+                       Team& team, TJoinSolution& out) {
   out.num_digits = CertificateWriter<Int>::kPlain ? 0 : kBits<Int> / 32;
   UnwrittenVector<int32_t> place(store.n);
   std::vector<TJoinSolution> found(num_parts(store.region.size()));
@@ -597,7 +605,8 @@ void write_certificate(const Store<Int>& store, const UnwrittenVector<int32_t>& 
     TJoinSolution& part = found[k];
     const auto moved = int32_t(vertices[k]), before = int32_t(sets[k]);
     std::copy(part.order.begin(), part.order.end(), out.order.begin() + moved);
-    std::copy(part.values.begin(), part.values.end(), out.values.begin() + int64_t(sets[k] * width));
+    std::copy(part.values.begin(), part.values.end(),
+              out.values.begin() + int64_t(sets[k] * width));
     for (size_t i = 0; i < part.start.size(); ++i) {
       out.start[sets[k] + i] = part.start[i] + moved;
       out.stop[sets[k] + i] = part.stop[i] + moved;

@@ -21,8 +21,8 @@ enum class Outcome { kMatched, kGivenUp, kWalled };
 template <typename Int>
 class Engine {
  public:
-  // `spare` holds region numbers for new blossoms; `mark` is past all marks in use. Only the engine of the whole range may make
-  // more: it has the store for itself.
+  // `spare` holds region numbers for new blossoms; `mark` is past all marks in use. Only the engine
+  // of the whole range may make more: it has the store for itself.
   Engine(Store<Int>& store, const Graph<Int>& graph, int32_t low, int32_t high,
          std::vector<int32_t>&& spare, uint32_t mark)
       : graph_(&graph), store_(&store), spare_(std::move(spare)), low_(low),
@@ -109,7 +109,7 @@ class Engine {
 
   const Graph<Int>* graph_;
   Store<Int>* store_;
-  Vertex<Int>* v_ = nullptr;       // of the store; regions move when new ones are made
+  Vertex<Int>* v_ = nullptr;  // of the store; regions move when new ones are made
   Region<Int>* region_ = nullptr;
   std::vector<int32_t> spare_;
   int32_t low_;

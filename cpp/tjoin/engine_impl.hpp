@@ -196,7 +196,8 @@ bool Engine<Int>::reach(int32_t from, int32_t x, int32_t edge) {
   return scan_outer(x, r, 0);
 }
 
-// The region of contact.from touches one outside the tree: match, or make it inner and its mate outer.
+// The region of contact.from touches one outside the tree: match, or make it inner and its mate
+// outer.
 template <typename Int>
 bool Engine<Int>::touch(int32_t r, Contact contact) {
   Region<Int>& region = region_[r];

@@ -282,7 +282,8 @@ int bits_needed(const TJoinWeights& w, int32_t perfect_vertices, int threads) {
   });
   int bits = 1;
   for (const Found& part : found) {
-    if (part.negative && perfect_vertices == 0) throw std::invalid_argument("weights must not be negative");
+    if (part.negative && perfect_vertices == 0)
+      throw std::invalid_argument("weights must not be negative");
     bits = std::max({bits, part.bits, int(std::bit_width(part.unshifted))});
   }
   const int sum = int(std::bit_width(w.mantissas.size()));

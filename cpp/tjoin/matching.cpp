@@ -45,8 +45,7 @@ std::unique_ptr<TJoinSolver> prepare_tjoins(const TJoinProblem& given) {
   return make_solver<WideInteger<35>>(problem, std::move(layout), team);
 }
 
-TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start,
-                            Control& control) {
+TJoinSolution minimum_tjoin(const TJoinProblem& given, const TJoinState* start, Control& control) {
   check_lengths(given);
   TJoinProblem problem = given;
   if (problem.num_vertices < std::min(kWorthThreads, problem.range)) problem.threads = 1;

@@ -20,10 +20,12 @@ struct TJoinWeights {
   int32_t exponent = 0;
 };
 
-// Writes finite doubles, or their absolute values, as integers times one power of two, without loss.
-TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1, bool absolute = false);
-// Weights >= 0 rounded to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the largest
-// weight or less, for graphs of up to a million edges.
+// Writes finite doubles, or their absolute values, as integers times one power of two, without
+// loss.
+TJoinWeights dyadic_weights(std::span<const double> weights, int threads = 1,
+                            bool absolute = false);
+// Weights >= 0 rounded to as many bits as 64-bit arithmetic of the matching leaves: 2^-40 of the
+// largest weight or less, for graphs of up to a million edges.
 TJoinWeights rounded_weights(std::span<const double> weights);
 // The same, in memory that is there.
 void round_weights(std::span<const double> weights, TJoinWeights& result);
@@ -34,7 +36,7 @@ std::vector<uint8_t> negative_parity(int32_t num_vertices, std::span<const int32
 
 struct TJoinProblem {
   int32_t num_vertices = 0;
-  std::span<const int32_t> edges;     // pairs
+  std::span<const int32_t> edges;  // pairs
   const TJoinWeights* weights = nullptr;
   std::span<const int32_t> odd;       // repeated vertices cancel
   std::span<const int32_t> boundary;  // vertices that absorb any parity
@@ -82,23 +84,24 @@ struct TJoinSolution {
   // Set k holds the vertices order[start[k]], ..., order[stop[k] - 1]; sets are nested or
   // disjoint, and parent[k] < k is the smallest one around k, or -1.
   UnwrittenVector<int32_t> order, start, stop, parent;
-  int32_t num_digits = 0;               // 0: plain int64; otherwise base 2^32, lowest first
-  UnwrittenVector<int64_t> values;      // the dual of each set, in half units
-  std::vector<int64_t> objective;       // digits, base 2^32
-  std::vector<int64_t> lower;           // sum of all values; digits, base 2^32
-  std::vector<int64_t> offset;          // digits, base 2^32; signed top digit
+  int32_t num_digits = 0;           // 0: plain int64; otherwise base 2^32, lowest first
+  UnwrittenVector<int64_t> values;  // the dual of each set, in half units
+  std::vector<int64_t> objective;   // digits, base 2^32
+  std::vector<int64_t> lower;       // sum of all values; digits, base 2^32
+  std::vector<int64_t> offset;      // digits, base 2^32; signed top digit
   std::vector<int64_t> counters;
-  // Of wall time: the layout, the graph in its order, the search, and all that is read off afterwards.
+  // Of wall time: the layout, the graph in its order, the search, and all that is read off
+  // afterwards.
   std::vector<double> seconds = std::vector<double>(4, 0.0);
   std::shared_ptr<const TJoinState> state;
 };
 
 // Throws std::invalid_argument for broken arrays. `start` may be null; it is used when its
 // graph and number type fit, and ignored otherwise.
-TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start,
-                            Control& control);
+TJoinSolution minimum_tjoin(const TJoinProblem& problem, const TJoinState* start, Control& control);
 
-// Joins many sets of odd vertices on one graph. What is found does not depend on what was found before.
+// Joins many sets of odd vertices on one graph. What is found does not depend on what was found
+// before.
 class TJoinSolver {
  public:
   virtual ~TJoinSolver() = default;

@@ -27,8 +27,8 @@ struct Call {
 TJoinSolution run(const Call& call, const TJoinWeights& weights) {
   Control control = make_control(call.progress, call.seconds);
   nb::gil_scoped_release release;
-  TJoinProblem problem{call.num_vertices, flat(call.edges), &weights, flat(call.odd),
-                       flat(call.boundary), call.perfect, call.threads};
+  TJoinProblem problem{call.num_vertices,   flat(call.edges), &weights,    flat(call.odd),
+                       flat(call.boundary), call.perfect,     call.threads};
   problem.give_up = call.give_up;
   return minimum_tjoin(problem, call.start ? call.start->get() : nullptr, control);
 }
@@ -44,7 +44,8 @@ TJoinWeights exact(const In1<double>& weights, int32_t threads = 1, bool absolut
   return dyadic_weights(flat(weights), threads, absolute);
 }
 
-Out1<uint8_t> parity_of(int32_t num_vertices, In2<int32_t> edges, In1<double> values, int32_t threads) {
+Out1<uint8_t> parity_of(int32_t num_vertices, In2<int32_t> edges, In1<double> values,
+                        int32_t threads) {
   std::vector<uint8_t> parity;
   {
     nb::gil_scoped_release release;
@@ -56,10 +57,11 @@ Out1<uint8_t> parity_of(int32_t num_vertices, In2<int32_t> edges, In1<double> va
 template <typename Weight>
 TJoinSolution tjoin(int32_t num_vertices, In2<int32_t> edges, In1<Weight> weights, In1<int32_t> odd,
                     In1<int32_t> boundary, bool perfect, std::optional<State> start,
-                    Progress progress, double seconds, int32_t threads, bool give_up, bool absolute) {
-  return run({num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads,
-              give_up},
-             exact(weights, threads, absolute));
+                    Progress progress, double seconds, int32_t threads, bool give_up,
+                    bool absolute) {
+  return run(
+      {num_vertices, edges, odd, boundary, perfect, start, progress, seconds, threads, give_up},
+      exact(weights, threads, absolute));
 }
 
 // Joins of several sets: how many were done before one could not be joined, a vertex of that one
@@ -146,8 +148,8 @@ void bind_matching(nb::module_& m) {
     m.def(name, function, nb::arg("num_vertices"), nb::arg("edges").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("odd").noconvert(),
           nb::arg("boundary").noconvert(), nb::arg("perfect"), nb::arg("start").none(),
-          nb::arg("progress").none(), nb::arg("seconds"), nb::arg("threads"),
-          nb::arg("give_up"), nb::arg("absolute"));
+          nb::arg("progress").none(), nb::arg("seconds"), nb::arg("threads"), nb::arg("give_up"),
+          nb::arg("absolute"));
   };
   nb::class_<Solver>(m, "TJoinSolver", "Joins many sets of odd vertices on one graph.")
       .def("__init__", &make_solver<int64_t>, nb::arg("num_vertices"), nb::arg("edges").noconvert(),

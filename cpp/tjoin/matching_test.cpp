@@ -277,7 +277,8 @@ TEST_CASE("doubles are written exactly") {
   Rng rng(11);
   for (int i = 0; i < 1000; ++i) {
     std::vector<double> values;
-    for (int k = 0; k < 5; ++k) values.push_back(std::ldexp(double(rng() >> 11), int(rng() % 40) - 60));
+    for (int k = 0; k < 5; ++k)
+      values.push_back(std::ldexp(double(rng() >> 11), int(rng() % 40) - 60));
     values.insert(values.end(), {0.0, -0.0, -1.5, std::ldexp(double(rng() >> 40), -1074)});
     const TJoinWeights w = dyadic_weights(values);
     for (size_t k = 0; k < values.size(); ++k) {
@@ -346,7 +347,8 @@ TEST_CASE("rounded weights are as close as a machine word allows") {
 
 TEST_CASE("weights are the same integers for any number of threads") {
   std::vector<double> values(200'000);
-  for (size_t e = 0; e < values.size(); ++e) values[e] = std::ldexp(double(e % 977), int(e % 90) - 60);
+  for (size_t e = 0; e < values.size(); ++e)
+    values[e] = std::ldexp(double(e % 977), int(e % 90) - 60);
   const TJoinWeights one = dyadic_weights(values, 1), many = dyadic_weights(values, 3);
   CHECK(one.exponent == many.exponent);
   CHECK(one.mantissas == many.mantissas);

@@ -16,23 +16,20 @@ template <typename Int>
 class TypedState final : public TJoinState {
  public:
   TypedState(const TJoinProblem& problem, Layout&& layout, Team& team)
-      : layout_(std::make_shared<Layout>(std::move(layout))),
-        edges_(copy_of(problem.edges, team)),
-        odd_(layout_->odd),
-        graph_(build(problem, team)),
-        store_(graph_->n, odd_, team),
+      : layout_(std::make_shared<Layout>(std::move(layout))), edges_(copy_of(problem.edges, team)),
+        odd_(layout_->odd), graph_(build(problem, team)), store_(graph_->n, odd_, team),
         bits_(layout_->bits) {
     layout_->graph = {};
   }
 
   bool solve(const TJoinProblem& problem, bool cold, Control& control, TJoinSolution& out);
-  bool resolve(const TJoinProblem& problem, Control& control,
-               TJoinSolution& out) const override;
+  bool resolve(const TJoinProblem& problem, Control& control, TJoinSolution& out) const override;
 
  private:
   template <typename>
   friend class TypedSolver;
-  static std::shared_ptr<const UnwrittenVector<int32_t>> copy_of(std::span<const int32_t> edges, Team& team);
+  static std::shared_ptr<const UnwrittenVector<int32_t>> copy_of(std::span<const int32_t> edges,
+                                                                 Team& team);
   std::shared_ptr<Graph<Int>> build(const TJoinProblem& problem, Team& team);
   bool fits(const TJoinProblem& problem) const;
   bool change_parity(const TJoinProblem& problem);
@@ -53,8 +50,8 @@ class TypedState final : public TJoinState {
 };
 
 template <typename Int>
-std::shared_ptr<const UnwrittenVector<int32_t>> TypedState<Int>::copy_of(std::span<const int32_t> edges,
-                                                                         Team& team) {
+std::shared_ptr<const UnwrittenVector<int32_t>> TypedState<Int>::copy_of(
+    std::span<const int32_t> edges, Team& team) {
   auto copy = std::make_shared<UnwrittenVector<int32_t>>(edges.size());
   in_parts(team, edges.size(), [&](size_t, size_t low, size_t high) {
     std::copy(edges.begin() + low, edges.begin() + high, copy->begin() + low);
@@ -99,7 +96,8 @@ std::shared_ptr<Graph<Int>> TypedState<Int>::build(const TJoinProblem& problem, 
     for (size_t i = low; i < high; ++i) {
       const int32_t u = layout_->order[i];
       int32_t arcs = 0;
-      for (int32_t k = from.offsets[u]; k < from.offsets[u + 1]; ++k) arcs += from.neighbours[k] != u;
+      for (int32_t k = from.offsets[u]; k < from.offsets[u + 1]; ++k)
+        arcs += from.neighbours[k] != u;
       g.offsets[i + 1] = arcs;
     }
   });
@@ -134,13 +132,16 @@ std::vector<int32_t> TypedState<Int>::join_of(const Pairs& pairs, bool cold, Tea
       paths[worker].emplace(*graph_, [&team, worker] { team.check(worker, 1.0); });
     }
   };
-  const auto end_of = [this](int32_t e, int side) { return layout_->index[(*edges_)[2 * e + side]]; };
+  const auto end_of = [this](int32_t e, int side) {
+    return layout_->index[(*edges_)[2 * e + side]];
+  };
   team.work(shares, [&](int worker, int share) {
     begin(worker);
     const size_t end = std::min((share + 1) * kShare, pairs.matched.size());
     for (size_t k = share * kShare; k < end; ++k) {
       if (k % 64 == 0) team.check(worker, 1.0);
-      append_matched(store_, pairs.parent, pairs.matched[k], cold, end_of, *paths[worker], edges[share]);
+      append_matched(store_, pairs.parent, pairs.matched[k], cold, end_of, *paths[worker],
+                     edges[share]);
     }
   });
   begin(0);
@@ -176,8 +177,10 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   const Pairs pairs = matched_pairs(store_, team);
   out.exact = pairs.loose.empty();
   out.join = join_of(pairs, cold, team);
-  const Int objective = sum_in_parts<Int>(team, out.join.size(), [&](size_t i) { return (*weight_)[out.join[i]]; });
-  const Int duals = sum_in_parts<Int>(team, store_.region.size(), [&](size_t r) { return store_.dual(r); });
+  const Int objective =
+      sum_in_parts<Int>(team, out.join.size(), [&](size_t i) { return (*weight_)[out.join[i]]; });
+  const Int duals =
+      sum_in_parts<Int>(team, store_.region.size(), [&](size_t r) { return store_.dual(r); });
   if (out.exact ? objective + objective != duals : objective + objective < duals) {
     control.set_finishing(false);
     return false;
@@ -189,8 +192,8 @@ bool TypedState<Int>::solve(const TJoinProblem& problem, bool cold, Control& con
   append_digits(offset_, digits, out.offset);
   out.exponent = exponent_;
   const Counters& c = store_.count;
-  out.counters = {c.searches, c.scans, c.pushes, c.pops, c.blossoms, c.expansions, c.absorbed,
-                  c.released, c.largest};
+  out.counters = {c.searches,   c.scans,    c.pushes,   c.pops,   c.blossoms,
+                  c.expansions, c.absorbed, c.released, c.largest};
   out.seconds[3] = lap();
   return true;
 }
@@ -248,7 +251,8 @@ void TypedState<Int>::replace_weights(const TJoinWeights& w) {
   if (w.shifts.empty()) {
     std::copy(w.mantissas.begin(), w.mantissas.end(), weight.begin());
   } else {
-    for (size_t e = 0; e < weight.size(); ++e) weight[e] = shifted(Int(w.mantissas[e]), w.shifts[e]);
+    for (size_t e = 0; e < weight.size(); ++e)
+      weight[e] = shifted(Int(w.mantissas[e]), w.shifts[e]);
   }
   for (Arc<Int>& arc : graph_->arcs) arc.weight = weight[arc.edge] + weight[arc.edge];
 }
@@ -310,7 +314,8 @@ TJoinSolution solve_with(const TJoinProblem& problem, Layout&& layout, Control& 
   }
   TJoinSolution out;
   out.seconds[1] = lap();
-  if (!state->solve(problem, true, control, out)) throw std::logic_error("T-join: primal and dual differ");
+  if (!state->solve(problem, true, control, out))
+    throw std::logic_error("T-join: primal and dual differ");
   out.state = std::move(state);
   return out;
 }

@@ -11,12 +11,9 @@ class TypedSolver final : public TJoinSolver {
  public:
   TypedSolver(const TJoinProblem& problem, Layout&& layout, Team& team)
       : base_(problem, std::move(layout), team),
-        engine_(base_.store_, *base_.graph_, 0, base_.graph_->n, {}, 0),
-        opener_(base_.store_),
-        paths_(*base_.graph_),
-        flag_(problem.num_vertices, 0),
-        parity_(base_.layout_->bounded.size(), 0),
-        is_odd_(base_.weight_->size(), 0) {
+        engine_(base_.store_, *base_.graph_, 0, base_.graph_->n, {}, 0), opener_(base_.store_),
+        paths_(*base_.graph_), flag_(problem.num_vertices, 0),
+        parity_(base_.layout_->bounded.size(), 0), is_odd_(base_.weight_->size(), 0) {
     num_digits = kBits<Int> / 32;
     exponent = base_.exponent_;
     paths_.prepare();
@@ -48,7 +45,8 @@ class TypedSolver final : public TJoinSolver {
         for (const int32_t v : roots_) {
           if (base_.store_.is_free(v)) engine_.grow_alone(v);
         }
-        match_roots(engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); }, kGrowth);
+        match_roots(
+            engine_, base_.store_, base_.graph_->n, roots_, [&] { control.poll(); }, kGrowth);
         read_off(join, objective, control);
         if (proof != nullptr) write_proof(*proof);
       }

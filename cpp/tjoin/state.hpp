@@ -11,17 +11,17 @@ namespace tjoin {
 
 // Sweep order and boundary of a graph; everything that does not depend on the number type.
 struct Layout {
-  int32_t n = 0;                  // inner vertices
-  UnwrittenVector<int32_t> order; // place in the sweep -> vertex
-  UnwrittenVector<int32_t> index; // vertex -> place in the sweep, n for boundary vertices
-  std::vector<Range> ranges;      // a binary tree; the whole sweep comes last
-  UnwrittenVector<uint8_t> odd;   // by place
-  UnwrittenVector<int32_t> component; // by vertex
-  std::vector<uint8_t> bounded;   // by component: did the caller give it a boundary?
-  std::vector<int32_t> boundary;  // as the caller gave it
-  Adjacency graph;                // by vertex; dropped once the engine has its own
+  int32_t n = 0;                       // inner vertices
+  UnwrittenVector<int32_t> order;      // place in the sweep -> vertex
+  UnwrittenVector<int32_t> index;      // vertex -> place in the sweep, n for boundary vertices
+  std::vector<Range> ranges;           // a binary tree; the whole sweep comes last
+  UnwrittenVector<uint8_t> odd;        // by place
+  UnwrittenVector<int32_t> component;  // by vertex
+  std::vector<uint8_t> bounded;        // by component: did the caller give it a boundary?
+  std::vector<int32_t> boundary;       // as the caller gave it
+  Adjacency graph;                     // by vertex; dropped once the engine has its own
   int32_t infeasible = -1;
-  int bits = 0;                   // that hold every number the engine meets
+  int bits = 0;  // that hold every number the engine meets
 };
 
 Layout lay_out(const TJoinProblem& problem, Team& team);

@@ -43,11 +43,11 @@ struct Graph {
 
 template <typename Int>
 struct Vertex {
-  Int height = 0;      // sum of the duals of the sets around it, the outermost region's left out
-  int32_t top = -1;    // outermost region that holds it (as of the last flattening), or -1
-  int32_t next = -1;   // next vertex of the same region's list
-  int32_t source = -1; // the odd vertex whose ball reached it
-  int32_t via = -1;    // along this edge, the last one of a shortest path from the source
+  Int height = 0;       // sum of the duals of the sets around it, the outermost region's left out
+  int32_t top = -1;     // outermost region that holds it (as of the last flattening), or -1
+  int32_t next = -1;    // next vertex of the same region's list
+  int32_t source = -1;  // the odd vertex whose ball reached it
+  int32_t via = -1;     // along this edge, the last one of a shortest path from the source
 };
 
 // Two odd vertices, and the edge where shortest paths from both met; -1: they met elsewhere.
@@ -61,18 +61,18 @@ struct Contact {
 // a blossom, an odd cycle of regions, grown into a ball in its turn.
 template <typename Int>
 struct Region {
-  Int y = 0;                    // dual = y + sign * now
-  Int shift = 0;                // when merged in this search: added to heights on the way up
-  int32_t merged = -1;          // itself, or the region it was merged into in this search
+  Int y = 0;            // dual = y + sign * now
+  Int shift = 0;        // when merged in this search: added to heights on the way up
+  int32_t merged = -1;  // itself, or the region it was merged into in this search
   int32_t first = -1, last = -1, core = -1;  // vertex list; `core` is the first that is not ball
-  Contact mate;                 // the matched pair across the border
-  Contact tree;                 // inner regions: the pair that leads to the parent
-  int32_t cycle = -1;           // next child of the same blossom, reached by ...
-  Contact link;                 // ... this pair
-  int32_t child = -1;           // blossoms: one child
-  int8_t sign = 0;              // +1 outer, -1 inner, 0 not in the tree
-  bool inside = false;          // child of a blossom
-  bool spare = false;           // number not in use
+  Contact mate;                              // the matched pair across the border
+  Contact tree;                              // inner regions: the pair that leads to the parent
+  int32_t cycle = -1;                        // next child of the same blossom, reached by ...
+  Contact link;                              // ... this pair
+  int32_t child = -1;                        // blossoms: one child
+  int8_t sign = 0;                           // +1 outer, -1 inner, 0 not in the tree
+  bool inside = false;                       // child of a blossom
+  bool spare = false;                        // number not in use
   uint32_t mark = 0;
 };
 
@@ -91,9 +91,9 @@ struct Counters {
 
 template <typename Int>
 struct Store {
-  UnwrittenVector<Vertex<Int>> v;        // n + 1
+  UnwrittenVector<Vertex<Int>> v;  // n + 1
   UnwrittenVector<Region<Int>> region;
-  UnwrittenVector<int32_t> base;     // the ball around each odd vertex; blossoms take no such number
+  UnwrittenVector<int32_t> base;  // the ball around each odd vertex; blossoms take no such number
   std::vector<int32_t> spare;
   int32_t n = 0, boundary = -1;
   uint32_t mark = 0;

@@ -255,15 +255,18 @@ std::vector<Range> sort_into_ranges(Tiles& tiles, WeightedGraph&& graph, int32_t
   }
   Tiles moved;
   moved.begin.push_back(0);
-  for (const int32_t t : sorted) moved.begin.push_back(moved.begin.back() + tiles.begin[t + 1] - tiles.begin[t]);
+  for (const int32_t t : sorted)
+    moved.begin.push_back(moved.begin.back() + tiles.begin[t + 1] - tiles.begin[t]);
   moved.order.resize(tiles.order.size());
-  team.split(int64_t(sorted.size()), Team::parts(double(tiles.order.size())), [&](int64_t low, int64_t high, int) {
-    for (int64_t k = low; k < high; ++k) {
-      const int32_t t = sorted[k];
-      std::copy(tiles.order.begin() + tiles.begin[t], tiles.order.begin() + tiles.begin[t + 1],
-                moved.order.begin() + moved.begin[k]);
-    }
-  });
+  team.split(int64_t(sorted.size()), Team::parts(double(tiles.order.size())),
+             [&](int64_t low, int64_t high, int) {
+               for (int64_t k = low; k < high; ++k) {
+                 const int32_t t = sorted[k];
+                 std::copy(tiles.order.begin() + tiles.begin[t],
+                           tiles.order.begin() + tiles.begin[t + 1],
+                           moved.order.begin() + moved.begin[k]);
+               }
+             });
   tiles = std::move(moved);
   return ranges;
 }

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "base/unwritten.hpp"
 #include "base/team.hpp"
+#include "base/unwritten.hpp"
 #include "graph/graph_bisection.hpp"
 
 namespace planaris::tjoin {
