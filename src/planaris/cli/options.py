@@ -12,7 +12,6 @@ import typer
 
 from planaris.cli.method_names import METHOD_NAMES
 from planaris.errors import PlanarisError
-from planaris.show import many
 
 if TYPE_CHECKING:
     from planaris.methods.registry import Verb
@@ -269,6 +268,8 @@ def solve_several(
     where = "" if out == "-" else f"; {Path(out) / verb}.{table} and .jsonl"
     sys.stderr.write(f"{len(rows)} models: {exact} exact, {failed} failed{where}\n")
     if unused := _evidence_beside(files):
+        from planaris.show import many
+
         sys.stderr.write(
             f"the models were solved without evidence: {unused[0]} and the like were not used "
             f"({many(len(unused), 'file')}); give one model with '--evidence'\n"

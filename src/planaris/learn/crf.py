@@ -11,14 +11,14 @@ import numpy as np
 from planaris.budget import ProgressOption, watch
 from planaris.errors import ModelError, NotFittedError
 from planaris.gpu.device import find_device
-from planaris.learn.instances import Instance, graph_instance, image_instance
+from planaris.learn.instances import Instance, as_examples, graph_instance, image_instance
 from planaris.learn.optimize import (
     Training,
     minimise_by_bundle,
     minimise_by_subgradient,
     minimise_smooth,
 )
-from planaris.learn.parameters import Parameters, as_examples
+from planaris.learn.parameters import Parameters
 from planaris.learn.risks import Example, Risk, likelihood, margin, run_parallel
 from planaris.learn.tied import TiedGraph
 from planaris.models.arrays import as_array, as_number, as_rng

@@ -18,9 +18,9 @@ import numpy as np
 from planaris.errors import ModelError, NotFittedError
 from planaris.learn.features import ImageFeatures, pair_features, pixel_features
 from planaris.learn.grid_likelihood import GridExample, maximise_likelihood
-from planaris.learn.instances import as_image
+from planaris.learn.instances import as_examples, as_image
 from planaris.learn.logistic import fit_logistic
-from planaris.learn.parameters import Parameters, as_examples
+from planaris.learn.parameters import Parameters
 from planaris.models import IsingModel
 from planaris.models.arrays import as_array, as_number
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array

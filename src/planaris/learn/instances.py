@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -359,6 +359,20 @@ def group_features(features: ArrayLike, groups: ArrayLike, num_groups: int) -> F
     spread = np.zeros((len(x), num_groups, x.shape[1]))
     spread[np.arange(len(x)), group] = x
     return spread.reshape(len(x), num_groups * x.shape[1])
+
+
+def as_examples(X: Iterable[Any], y: Iterable[Any], *, least: int = 0) -> tuple[list[Any], ...]:
+    """Return images and their labels as lists; refuse different numbers of them.
+
+    >>> as_examples(iter("ab"), [0, 1])
+    (['a', 'b'], [0, 1])
+    """
+    images, labels = list(X), list(y)
+    if len(images) != len(labels) or len(images) < least:
+        some = ", at least one" if least else ""
+        msg = f"`X` and `y` must be as many{some}; got {len(images)} and {len(labels)}"
+        raise ModelError(msg)
+    return images, labels
 
 
 def as_image(name: str, image: ArrayLike) -> FloatArray:

@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
 from typing import Any, Self
 
 from planaris.errors import ModelError
-
-
-def as_examples(X: Iterable[Any], y: Iterable[Any], *, least: int = 0) -> tuple[list[Any], ...]:
-    """Return images and their labels as lists; refuse different numbers of them.
-
-    >>> as_examples(iter("ab"), [0, 1])
-    (['a', 'b'], [0, 1])
-    """
-    images, labels = list(X), list(y)
-    if len(images) != len(labels) or len(images) < least:
-        some = ", at least one" if least else ""
-        msg = f"`X` and `y` must be as many{some}; got {len(images)} and {len(labels)}"
-        raise ModelError(msg)
-    return images, labels
 
 
 class Parameters:

@@ -49,8 +49,8 @@ def of_strong_model(model: IsingModel, found: Marginals) -> Marginals:
     No probability differs by more than that of a violation, which is added to the error.
 
     >>> strong = IsingModel([(0, 1)], [1e13])
-    >>> edges = np.array([1.0 - 1e-13])
-    >>> clipped = Marginals(nodes=np.array([0.5, 0.5]), edges=edges, error=1e-15)
+    >>> nodes, edges = np.array([0.5, 0.5]), np.array([1.0 - 1e-13])
+    >>> clipped = Marginals(nodes=nodes, edges=edges, error=1e-15, method="planar")
     >>> round(of_strong_model(strong, clipped).error, 15)
     1.02e-13
     """
