@@ -29,6 +29,8 @@ def misfits(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _against(value: Any, hint: Any, where: str) -> Iterator[str]:
+    if isinstance(hint, typing.TypeVar):
+        hint = hint.__bound__ or Any
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return

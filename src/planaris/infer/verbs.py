@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from planaris.budget import Budget, ProgressOption, TimeLimit, use_threads
 from planaris.embed import Embedding
@@ -15,7 +15,7 @@ from planaris.models.arrays import as_count, as_rng
 from planaris.models.convert import IsingForm
 from planaris.reductions.clip_couplings import of_strong_model, stands_for, weakened
 from planaris.result import Answer, GroundState, LogPartition, Marginals
-from planaris.typing import Array, Rng
+from planaris.typing import Array, FloatArray, Rng
 
 Found = TypeVar("Found", bound=Answer)
 
@@ -151,6 +151,32 @@ def log_partition(
     return found
 
 
+@overload
+def marginals(
+    model: IsingModel,
+    method: str = ...,
+    *,
+    embedding: Embedding | None = ...,
+    time_limit: TimeLimit = ...,
+    memory_limit: int | None = ...,
+    prove: bool = ...,
+    threads: int | None = ...,
+    progress: ProgressOption = ...,
+    device: Any = ...,
+) -> Marginals[FloatArray]: ...
+@overload
+def marginals(
+    model: MarkovRandomField,
+    method: str = ...,
+    *,
+    embedding: Embedding | None = ...,
+    time_limit: TimeLimit = ...,
+    memory_limit: int | None = ...,
+    prove: bool = ...,
+    threads: int | None = ...,
+    progress: ProgressOption = ...,
+    device: Any = ...,
+) -> Marginals[list[FloatArray]]: ...
 def marginals(
     model: Model,
     method: str = "auto",

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -31,6 +31,15 @@ Trace = list[dict[str, Any]]
 
 Tables = FloatArray | list[FloatArray]
 """One probability per spin or edge; for a Markov random field one table per variable or factor."""
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    AnyTables = TypeVar("AnyTables", bound=Tables, default=Tables, covariant=True)
+else:
+    from typing import TypeVar
+
+    AnyTables = TypeVar("AnyTables", bound=Tables, covariant=True)
 
 LOG_PARTITION_TOLERANCE = 1e-6
 """Widest interval for log Z that counts as exact, in models of up to 1,000 variables."""
@@ -394,8 +403,11 @@ def log_partition_tolerance(num_variables: int) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Marginals(Answer):
+class Marginals(Answer, Generic[AnyTables]):
     """Marginal probabilities of spins and edges.
+
+    For type checkers those of an Ising model are ``Marginals[FloatArray]``, those of a Markov
+    random field ``Marginals[list[FloatArray]]``.
 
     Attributes
     ----------
@@ -424,13 +436,13 @@ class Marginals(Answer):
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("nodes", "edges", "exact", "method")
-    nodes: Tables
-    edges: Tables
+    nodes: AnyTables
+    edges: AnyTables
     error: float = math.inf
-    nodes_lower: Tables | None = None
-    nodes_upper: Tables | None = None
-    edges_lower: Tables | None = None
-    edges_upper: Tables | None = None
+    nodes_lower: AnyTables | None = None
+    nodes_upper: AnyTables | None = None
+    edges_lower: AnyTables | None = None
+    edges_upper: AnyTables | None = None
     log_partition: LogPartition | None = None
 
     @property

@@ -52,8 +52,22 @@ def test_types_of_sums() -> None:
     assert_type(z.proved, bool)
     assert_type(z.pseudomarginals, Pseudomarginals | None)
     marginals = pl.marginals(mrf)
-    assert_type(marginals, Marginals)
-    assert_type(marginals.nodes, FloatArray | list[FloatArray])
-    assert_type(marginals.nodes_lower, FloatArray | list[FloatArray] | None)
+    assert_type(marginals, Marginals[list[FloatArray]])
+    assert_type(marginals.nodes, list[FloatArray])
+    assert_type(marginals.nodes_lower, list[FloatArray] | None)
     assert_type(marginals.log_partition, LogPartition | None)
     assert np.isclose(z.value, np.log(12.0))
+
+
+def test_types_of_marginals() -> None:
+    ising = pl.IsingModel([(0, 1)], [0.5], fields=[1.0, 0.0])
+    found = pl.marginals(ising)
+    assert_type(found, Marginals[FloatArray])
+    assert_type(found.edges_lower, FloatArray | None)
+    assert found.nodes.round(4).tolist() == [0.8808, 0.676]
+    either: pl.IsingModel | pl.MarkovRandomField = (
+        ising if found.exact else pl.MarkovRandomField.from_ising(ising)
+    )
+    assert len(pl.marginals(either).nodes) == 2
+    saved: Marginals = found
+    assert_type(saved.nodes, FloatArray | list[FloatArray])

@@ -66,11 +66,10 @@ def mar(
     model, inverse = load(files[0], format, evidence)
     surface = find_surface(model, genus)
     prove = prove or certificate is not None
-    result = marginals(model, method, embedding=surface, time_limit=time_limit, prove=prove)
+    found = marginals(model, method, embedding=surface, time_limit=time_limit, prove=prove)
     if certificate is not None:
-        result.save(certificate)
-    if inverse is not None:
-        result = inverse.lift_marginals(result)
+        found.save(certificate)
+    result = found if inverse is None else inverse.lift_marginals(found)
     nodes = result.nodes
     if isinstance(nodes, np.ndarray):
         nodes = list(np.column_stack([1.0 - nodes, nodes]))
