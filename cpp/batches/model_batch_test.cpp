@@ -46,7 +46,7 @@ struct Drawn {
     Control control;
     tree = dissect_faces(faces, {}, leaf, control);
     signs = kasteleyn_signs(view, faces);
-    dual = faces.face_of;
+    dual.assign(faces.face_of.begin(), faces.face_of.end());
     // Any face of a component may absorb.
     std::vector<int32_t> component =
         connected_components(static_cast<int32_t>(spots.size()), edges);

@@ -346,8 +346,9 @@ class IsingModel(ScaledModel):
     def _exact_sum(self, s: Int8Array, more: Sequence[float] | FloatArray = ()) -> FloatArray:
         """Return the log weights of states plus the sum of more numbers, rounded once."""
         fields = self.fields if self.has_fields else self.fields[:0]
-        if s.ndim == 1 and len(self.couplings) >= MANY_EDGES and len(more) <= FEW_TERMS:
-            with suppress(OverflowError, ValueError):  # numbers that are not finite
+        large = len(self.couplings) >= MANY_EDGES and len(more) <= FEW_TERMS
+        if s.ndim == 1 and large and np.all(np.isfinite(more)):
+            with suppress(OverflowError):  # infinite, as the sum below says
                 return self._large_sum(s, fields, [self.offset, *more])
         agree = s[..., self.edges[:, 0]] * s[..., self.edges[:, 1]]
         if s.ndim == 1:
