@@ -27,10 +27,14 @@ struct PlaneGraph {
   // and the face that each face with chords is a piece of.
   int32_t num_faces;
   std::span<const int32_t> dual_edges, absorbing, face_of_piece;
-  const LaneProgram* program = nullptr;  // of the tree; null: made when it is needed
+  // Of lanes, made when they are needed if there are none: the program of the tree, and vertices
+  // by their distance from the first of their component.
+  const LaneProgram* program = nullptr;
+  std::span<const int32_t> vertices = {};
 
   int32_t num_vertices() const { return graph.num_vertices(); }
   int32_t num_couplings() const { return static_cast<int32_t>(dual_edges.size() / 2); }
+  std::vector<int32_t> vertices_by_distance() const;  // without chords
 };
 
 enum class Route : int8_t { none = 0, flips = 1, ground = 2, moats = 3 };

@@ -139,6 +139,7 @@ void bind_model_batch(nb::module_& m) {
       .def_ro("first_draws", &BatchLimits::first_draws)
       .def_ro("draws", &BatchLimits::draws)
       .def_ro("weak", &BatchLimits::weak)
+      .def_ro("calm", &BatchLimits::calm)
       .def_ro("strong", &BatchLimits::strong)
       .def_ro("marginal_growth", &BatchLimits::marginal_growth)
       .def_ro("change_safety", &BatchLimits::change_safety)

@@ -46,12 +46,15 @@ class PlaneModels {
             num_faces_,  dual_edges_,  absorbing_,     face_of_piece_};
   }
 
-  // The same with the program of lanes, which is made once.
+  // The same with what lanes need, which is made once.
   PlaneGraph plane_with_program() const {
-    std::call_once(program_made_,
-                   [this] { program_ = std::make_unique<LaneProgram>(plan_->tree); });
     PlaneGraph graph = plane();
+    std::call_once(program_made_, [&] {
+      program_ = std::make_unique<LaneProgram>(plan_->tree);
+      vertices_ = graph.vertices_by_distance();
+    });
     graph.program = program_.get();
+    graph.vertices = vertices_;
     return graph;
   }
 
@@ -68,6 +71,7 @@ class PlaneModels {
   std::vector<int32_t> dual_edges_, absorbing_, face_of_piece_;
   mutable std::once_flag program_made_;
   mutable std::unique_ptr<const LaneProgram> program_;
+  mutable std::vector<int32_t> vertices_;
 };
 
 }  // namespace planaris

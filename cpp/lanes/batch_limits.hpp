@@ -14,12 +14,13 @@ struct BatchLimits {
   // Eliminations in single precision: at first, and of models in which rounding is felt. One may be
   // right by luck, about one in a hundred of those that should not be.
   int first_draws = 2, draws = 4;
-  // Weaker couplings lose too little for a second draw to matter: a few percent of the error that
-  // is stated.
+  // Log Z of weaker couplings loses too little for a second draw to matter: a few percent of the
+  // error that is stated.
   double weak = 1.5;
   // Marginals lose more digits than log Z: with couplings up to `strong` the most that was seen,
-  // exp(3 c) roundings, is stated, and there is one draw; with larger ones all draws are made.
-  double strong = 4.0, marginal_growth = 3.5;
+  // exp(3 c) roundings, is stated; with larger ones, and with larger ones than `calm` of nearly one
+  // size, all draws are made. Of weaker ones the residual tells all.
+  double calm = 0.75, strong = 4.0, marginal_growth = 3.5;
   double change_safety = 4.0;    // errors of marginals are stated four times as large once more
   double near = 1e-4;            // relative: sizes of couplings that count as one, see RowSize
   double most_flipped = 8.0;     // larger couplings need a ground state for a gauge
@@ -57,7 +58,8 @@ struct RowSize {
   // Whether many couplings are nearly of one size, and large. What cancels then, in few operations,
   // often does so in single precision as well, whatever the scales. The order of the packing loses
   // nothing.
-  bool is_tied() const { return largest > kLimits.strong && 16 * ties > edges; }
+  bool is_tied() const { return largest > kLimits.strong && has_ties(); }
+  bool has_ties() const { return 16 * ties > edges; }
 };
 
 }  // namespace planaris

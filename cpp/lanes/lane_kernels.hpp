@@ -28,6 +28,9 @@ struct LaneProblem {
   std::span<const int8_t> signs;
   const LaneProgram& program;
   int32_t num_couplings;  // chords come after the edges; their couplings are zero
+  // All vertices, those of a component after a neighbour but for the first; rows without gauge
+  // states need it.
+  std::span<const int32_t> vertices = {};
 };
 
 struct LaneOutcome {
@@ -44,12 +47,12 @@ class LaneMemory;
 // What a group of rows does in parts, with memory of its own for each that runs beside others.
 using LanePart = std::function<void(int part, LaneMemory& memory)>;
 
-// A few models. `spins` are gauge states, or null: single spins are then flipped while that
-// lowers the energy. `equal`, if not null, receives the probabilities that spins of edges agree.
-// The same is done in single precision, once for each draw, with legs scaled by numbers that differ
-// from draw to draw. The largest deviation counts. In doubles it is done at the same precision:
-// that takes longer, but has the range for weights that single precision has not. For log Z, two
-// draws at a time.
+// A few models. `spins` are gauge states, or null: every spin is then set to what its neighbours
+// before it want, and spins are flipped while that lowers the energy. `equal`, if not null,
+// receives the probabilities that spins of edges agree. The same is done in single precision, once
+// for each draw, with legs scaled by numbers that differ from draw to draw. The largest deviation
+// counts. In doubles it is done at the same precision: that takes longer, but has the range for
+// weights that single precision has not. For log Z, two draws at a time.
 constexpr int kMostDraws = 4;
 struct LaneDraws {
   int first = 0, end = 1;

@@ -92,7 +92,7 @@ SIMD_TARGET inline void load_half(const LaneProblem& p, const LaneRows& rows, in
   }
   for (int32_t e = p.num_couplings; e < m; ++e) own.couplings[e] = DoubleVector{};
   if (rows.spins == nullptr) {
-    Rows::descend(p.graph, p.num_couplings, own.couplings, spins, own.field);
+    Rows::descend(p.graph, p.vertices, p.num_couplings, own.couplings, spins, own.field);
   } else {
     for (int lane = 0; lane < kDoubles; ++lane) {
       const int8_t* from = rows.spins[first + (lane < live ? lane : 0)];

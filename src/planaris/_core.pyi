@@ -785,6 +785,9 @@ class BatchLimits:
     def weak(self) -> float: ...
 
     @property
+    def calm(self) -> float: ...
+
+    @property
     def strong(self) -> float: ...
 
     @property

@@ -187,7 +187,9 @@ class DeviceFronts:
             error = torch.full_like(log_sum, 2.0**-23 * self.num_all)
         else:
             sound &= ~self.tied(columns, most)
-            deviation, change = self._compare(weight, pivots, blocks, share, most)
+            cancels = self._has_ties(columns) & (most > LIMITS.calm)
+            all_draws = cancels | (most > LIMITS.strong)
+            deviation, change = self._compare(weight, pivots, blocks, share, most, all_draws)
             error = deviation + EPS * self.num_all
             enough = 1e-13 * ((log_sum + constant).abs() + self.num_edges) + 1e-12
             sound &= error <= (
@@ -196,37 +198,41 @@ class DeviceFronts:
         sound &= torch.isfinite(log_sum) & (log_sum >= -error - 1e-9 * self.num_edges)
         if share is not None:
             least = EPS * torch.exp(LIMITS.marginal_growth * most.clamp(max=LIMITS.strong))
-            error = residual.double() + LIMITS.change_safety * change + least + EPS * most
+            error = LIMITS.change_safety * (residual.double() + change) + least + EPS * most
             sound &= error <= MARGINAL_ERROR[precision]
             found = ((2.0 * share.double().clamp(0.0, 1.0) - 1.0) * agree).T[:rows]
         return DeviceRows((log_sum + constant)[:rows], found, error[:rows], sound[:rows])
 
     def tied(self, columns: Any, most: Any) -> Any:
         """Return which models have many large couplings of nearly one size: ``tied_rows``."""
+        return (most > LIMITS.strong) & self._has_ties(columns)
+
+    def _has_ties(self, columns: Any) -> Any:
         sizes = columns.abs()
         near = (sizes[1:] - sizes[:-1]).abs() <= LIMITS.near * sizes[1:]
-        return (most > LIMITS.strong) & (16 * near.sum(0) > self.num_edges)
+        return 16 * near.sum(0) > self.num_edges
 
     def _compare(
-        self, weight: Any, pivots: Any, blocks: int, uncut: Any, most: Any
+        self, weight: Any, pivots: Any, blocks: int, uncut: Any, most: Any, all_draws: Any
     ) -> tuple[Any, Any]:
         """Estimate what rounding did: in single precision numbers move 2^29 times as far.
 
         One elimination in single precision may hide it by luck: the largest of several counts
-        where couplings are not small, and of more where rounding is felt.
+        where couplings are not small, and of more where rounding is felt. ``all_draws`` tells which
+        models have them all at once, for marginals.
         """
-        strong = most > LIMITS.strong
         draws: list[Draw] = [(0, None)]
         if uncut is None:
             draws += self._drawn(most > LIMITS.weak, range(1, LIMITS.first_draws))
         else:
-            draws += self._drawn(strong, range(1, LIMITS.draws))
+            draws += self._drawn(most > LIMITS.calm, range(1, LIMITS.first_draws))
+            draws += self._drawn(all_draws, range(LIMITS.first_draws, LIMITS.draws))
         first, *others = self._schedule.changes(weight, pivots, blocks, draws, uncut)
         deviation, change = first
         self._raise(first, draws[1:], others)
         felt = SINGLE_TO_DOUBLE * deviation > EPS * self.num_all
         if uncut is not None:
-            felt &= ~strong  # they had all draws
+            felt &= ~all_draws
         draws = self._drawn(felt, range(LIMITS.first_draws, LIMITS.draws))
         if draws:
             self._raise(
