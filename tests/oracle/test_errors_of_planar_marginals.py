@@ -46,10 +46,42 @@ def strip(seed: int, least: float = 0.3, most: float = 1.5) -> pl.IsingModel:
     return pl.IsingModel(edges, strength * couplings, np.zeros(spin.size))
 
 
+def strip_in_fields(seed: int) -> pl.IsingModel:
+    """Return a cold strip of triangles, whole or thinned, with external fields at its border."""
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.integers(3, 9)), int(rng.integers(15, 45))
+    spin = np.arange(rows * columns).reshape(rows, columns)
+    pairs = [(spin[1:], spin[:-1]), (spin[:, 1:], spin[:, :-1])]
+    thinned = int(rng.choice([1, 2])) == 2
+    pairs.append((spin[1:, 1:], spin[:-1, :-1]))
+    edges = np.concatenate([np.stack([u.ravel(), v.ravel()], axis=1) for u, v in pairs])
+    if thinned:
+        edges = edges[rng.random(len(edges)) < rng.uniform(0.6, 1)]
+    place = rng.permutation(spin.size)
+    count, shape = len(edges), int(rng.choice([0, 1, 2, 5]))
+    strength = float(np.exp(rng.uniform(np.log(3), np.log(40))))
+    couplings = [
+        -np.ones(count),
+        rng.choice([-1.0, 1.0], count),
+        -1 - 1e-9 * rng.random(count),
+        rng.normal(size=count),
+        rng.uniform(-1, 1, count),
+        np.where(rng.random(count) < 0.1, 1.0, -1.0),
+    ][shape]
+    border = np.unique(np.concatenate([spin[0], spin[-1], spin[:, 0], spin[:, -1]]))
+    some, many = rng.choice([0, 1], len(border)), len(border)
+    kinds = [np.ones(many), rng.normal(size=many), rng.choice([-1.0, 1.0], many)]
+    kind = kinds[int(rng.integers(0, 3))]
+    fields = np.zeros(spin.size)
+    fields[place[border]] = some * kind * float(np.exp(rng.uniform(np.log(0.01), np.log(10))))
+    return pl.IsingModel(place[edges], strength * couplings, fields)
+
+
 def check(model: pl.IsingModel) -> None:
     """Hold the error of marginals against elimination, whose own is an ulp or two."""
     found, sure = (pl.marginals(model, method) for method in ("planar", "treewidth"))
     assert np.abs(found.edges - sure.edges).max(initial=0.0) <= found.error
+    assert np.abs(found.nodes - sure.nodes).max() <= found.error
 
 
 @pytest.mark.parametrize("seed", LUCKY)
@@ -57,10 +89,16 @@ def test_errors_that_were_too_small(seed: int) -> None:
     check(strip(seed, *{8: (0.3, 1.5), 5: (0.2, 1.5), 6: (0.3, 1.0)}[seed // 10**6]))
 
 
+def test_a_spin_inside_of_one_leaf_is_looked_at_twice() -> None:
+    """Of 216 spins one was off by 3e-6 where 1e-9 was stated: the only one with one way to it."""
+    check(strip_in_fields(553))
+
+
 def test_errors_of_strips_hold() -> None:
     for seed in range(trials(40, 20_000)):
         check(strip(seed))
         check(strip(seed, 1.0, 9.0))
+        check(strip_in_fields(seed))
 
 
 def test_equal_couplings_lose_no_digits_without_frustration() -> None:

@@ -234,7 +234,7 @@ def test_a_cluster_survives_a_lost_worker_and_solves_models(tmp_path):
         n_workers=2,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address=":0",  # a port that the system chooses
         memory_limit=0,
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
     ) as cluster:

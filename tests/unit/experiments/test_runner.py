@@ -239,7 +239,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(tmp_path, monkeypatch):
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",  # a port that the system chooses
             memory_limit=0,  # whatever else runs on the machine
         ) as cluster,
         ThreadPoolExecutor(1) as pool,
