@@ -48,11 +48,11 @@ class LaneMemory;
 using LanePart = std::function<void(int part, LaneMemory& memory)>;
 
 // A few models. `spins` are gauge states, or null: every spin is then set to what its neighbours
-// before it want, and spins are flipped while that lowers the energy. `equal`, if not null,
-// receives the probabilities that spins of edges agree. The same is done in single precision, once
-// for each draw, with legs scaled by numbers that differ from draw to draw. The largest deviation
-// counts. In doubles it is done at the same precision: that takes longer, but has the range for
-// weights that single precision has not. For log Z, two draws at a time.
+// before it want, or all to +1, and spins are flipped while that lowers the energy. `equal`, if not
+// null, receives the probabilities that spins of edges agree. The same is done in single precision,
+// once for each draw, with legs scaled by numbers that differ from draw to draw. The largest
+// deviation counts. In doubles it is done at the same precision: that takes longer, but has the
+// range for weights that single precision has not. For log Z, two draws at a time.
 constexpr int kMostDraws = 4;
 struct LaneDraws {
   int first = 0, end = 1;

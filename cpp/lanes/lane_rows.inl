@@ -37,10 +37,10 @@ struct Rows {
     }
   }
 
-  // Sets every spin to what its neighbours before it want, then flips single spins, and pairs of
-  // neighbours as well, while that lowers the energy. Flips alone, of equal spins say, leave walls
-  // across a lattice of equal couplings, relative to which marginals lose exp(their energy) digits;
-  // without frustration this finds a ground state.
+  // Sets every spin to what its neighbours before it want, or all to +1 where that is better, then
+  // flips single spins, and pairs of neighbours as well, while that lowers the energy. Flips alone
+  // leave walls across a lattice of equal couplings, relative to which marginals lose as many digits
+  // as a wall has energy; without frustration this finds a ground state.
   SIMD_TARGET static void descend(const RotationView& graph, std::span<const int32_t> vertices,
                                    int32_t edges, const V* couplings, V* spins, V* field) {
     const int32_t n = graph.num_vertices();
@@ -52,6 +52,14 @@ struct Rows {
         const int32_t h = graph.rotation[k], w = graph.head(h);
         if (w != v) field[w] = fused(couplings[h >> 1], spin, field[w]);
       }
+    }
+    V grown = V{}, equal = V{};
+    for (int32_t v = 0; v < n; ++v) grown = fused(field[v], spins[v], grown);
+    for (int32_t e = 0; e < edges; ++e) equal += couplings[e];
+    const I worse = (I)(grown < 2.0 * equal);
+    for (int32_t v = 0; v < n && any(worse); ++v) {
+      const I mask = worse & (I)(spins[v] < V{});
+      if (any(mask)) flip(graph, couplings, v, mask, spins, field);
     }
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
       I changed = I{};
