@@ -46,7 +46,7 @@ def measure(kind: str, beta: float, size: int, plan: pl.Plan) -> str:
     count = plan.num_edges
     couplings = rng.normal(size=count) if kind == "Gaussian" else rng.choice([-1.0, 1.0], count)
     seconds = [np.inf, np.inf]
-    for _ in range(7 if size <= 64 else 3 if size <= 500 else 2):
+    for _ in range(7 if size <= 64 else 3 if size <= 500 else 4):
         for prove in (False, True):
             begin = time.process_time()
             found = plan.log_partition(beta * couplings, prove=prove, threads=1)
