@@ -135,6 +135,17 @@ std::vector<double> random_rows(const Drawn& g, int rows, std::mt19937& random) 
   return couplings;
 }
 
+// What lanes need of a graph.
+struct Lanes {
+  LaneProgram program;
+  std::vector<int32_t> vertices;
+  LaneProblem problem;
+
+  explicit Lanes(const Drawn& g)
+      : program(g.tree), vertices(g.plane().vertices_by_distance()),
+        problem{g.tree, g.plane().graph, g.signs, program, g.plane().num_couplings(), vertices} {}
+};
+
 }  // namespace
 
 TEST_CASE("rows of a batch equal sums over all states") {
@@ -210,17 +221,14 @@ TEST_CASE("kernels of all instruction sets agree") {
     couplings.push_back(rows[k].data());
     where.push_back(equal[k].data());
   }
-  const LaneProgram program(g.tree);
-  const std::vector<int32_t> vertices = g.plane().vertices_by_distance();
-  const LaneProblem problem{g.tree,  g.plane().graph,         g.signs,
-                            program, static_cast<int32_t>(m), vertices};
+  const Lanes lanes(g);
   std::vector<double> expected;
   for (const LaneKernels& kernels : all_lane_kernels()) {
     LaneMemory memory;
     for (int first = 0; first < 19; first += kernels.most) {
       const int count = std::min(kernels.most, 19 - first);
       std::vector<LaneOutcome> found(count);
-      kernels.run(problem, {count, couplings.data() + first, nullptr, found.data(), nullptr},
+      kernels.run(lanes.problem, {count, couplings.data() + first, nullptr, found.data(), nullptr},
                   memory);
       for (int k = 0; k < count; ++k) {
         CHECK(found[k].sound);
@@ -233,7 +241,7 @@ TEST_CASE("kernels of all instruction sets agree") {
           CHECK(std::fabs(value - expected[first + k]) < 1e-11);
         }
       }
-      kernels.run(problem,
+      kernels.run(lanes.problem,
                   {count, couplings.data() + first, nullptr, found.data(), where.data() + first},
                   memory);
       for (int k = 0; k < count; ++k) CHECK(found[k].residual < 1e-11);
@@ -247,11 +255,11 @@ TEST_CASE("kernels of all instruction sets agree") {
       for (double* const* to : {static_cast<double**>(nullptr), where.data() + first}) {
         std::vector<LaneOutcome> whole(count), shared(count);
         LaneRows group{count, couplings.data() + first, nullptr, whole.data(), to, {0, 3}};
-        kernels.run(problem, group, memory);
+        kernels.run(lanes.problem, group, memory);
         const std::vector<std::vector<double>> before = equal;
         group.found = shared.data();
         group.share = &share;
-        kernels.run(problem, group, memory);
+        kernels.run(lanes.problem, group, memory);
         CHECK(equal == before);
         for (int k = 0; k < count; ++k) {
           CHECK(shared[k].mantissa == whole[k].mantissa);
@@ -277,16 +285,13 @@ TEST_CASE("rows without frustration are relative to a ground state") {
     for (size_t e = 0; e < m; ++e) row[e] = spins[g.edges[2 * e]] * spins[g.edges[2 * e + 1]];
     couplings.push_back(row.data());
   }
-  const LaneProgram program(g.tree);
-  const std::vector<int32_t> vertices = g.plane().vertices_by_distance();
-  const LaneProblem problem{g.tree,  g.plane().graph,         g.signs,
-                            program, static_cast<int32_t>(m), vertices};
+  const Lanes lanes(g);
   for (const LaneKernels& kernels : all_lane_kernels()) {
     LaneMemory memory;
     for (int first = 0; first < 19; first += kernels.most) {
       std::vector<LaneOutcome> found(std::min(kernels.most, 19 - first));
       const int count = static_cast<int>(found.size());
-      kernels.run(problem, {count, couplings.data() + first, nullptr, found.data(), nullptr},
+      kernels.run(lanes.problem, {count, couplings.data() + first, nullptr, found.data(), nullptr},
                   memory);
       for (const LaneOutcome& one : found) CHECK(one.total == static_cast<double>(m));
     }
@@ -305,16 +310,13 @@ TEST_CASE(
   for (double& x : couplings) x = 2.0 * normal(random);  // flips leave something that cancels
   std::vector<const double*> begins;
   for (int k = 0; k < rows; ++k) begins.push_back(couplings.data() + k * m);
-  const LaneProgram program(g.tree);
-  const std::vector<int32_t> vertices = g.plane().vertices_by_distance();
-  const LaneProblem problem{g.tree,  g.plane().graph,         g.signs,
-                            program, static_cast<int32_t>(m), vertices};
+  const Lanes lanes(g);
   for (const LaneKernels& kernels : all_lane_kernels()) {
     LaneMemory memory;
     const auto run = [&](int size, LaneDraws draws) {
       std::vector<LaneOutcome> found(rows);
       for (int first = 0; first < rows; first += size) {
-        kernels.run(problem,
+        kernels.run(lanes.problem,
                     {std::min(size, rows - first), begins.data() + first, nullptr,
                      found.data() + first, nullptr, draws},
                     memory);

@@ -187,8 +187,9 @@ class DeviceFronts:
             error = torch.full_like(log_sum, 2.0**-23 * self.num_all)
         else:
             sound &= ~self.tied(columns, most)
-            cancels = self._has_ties(columns) & (most > LIMITS.calm)
-            all_draws = cancels | (most > LIMITS.strong)
+            all_draws = most > LIMITS.strong
+            if share is not None:
+                all_draws |= self._has_ties(columns) & (most > LIMITS.calm)
             deviation, change = self._compare(weight, pivots, blocks, share, most, all_draws)
             error = deviation + EPS * self.num_all
             enough = 1e-13 * ((log_sum + constant).abs() + self.num_edges) + 1e-12
