@@ -92,6 +92,8 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     if format is None:
         format = EXTENSIONS.get((suffixes_of(source) or [""])[-1])
     if format is None:
+        if (suffixes_of(source) or [""])[-1] == ".evid":  # numbers that may look like an edge list
+            refuse(source, None, "a model", "evidence, by its name; `read_evidence` reads it")
         text = read_bytes(source)
         format = _sniff(source, text)
         if not isinstance(source, str | os.PathLike) or source == "-":
@@ -169,6 +171,8 @@ def _sniff(source: Source, text: bytes) -> str:
         return "qubo"
     if "vartype" in header_values(text):
         return "coo"
+    if first.startswith(b"{"):
+        refuse(source, None, "a model", "a JSON object, perhaps a saved result")
     kind, found = _sniff_rows(text)
     if kind is None:
         known = ", ".join(READERS)
