@@ -171,6 +171,8 @@ def _sniff(source: Source, text: bytes) -> str:
         return "qubo"
     if "vartype" in header_values(text):
         return "coo"
+    if (suffixes_of(source) or [""])[-1] in (".dem", ".stim"):
+        refuse(source, None, "a model", "a file of stim, by its name: planaris decode takes it")
     if first.startswith(b"{"):
         refuse(source, None, "a model", "a JSON object, perhaps a saved result")
     kind, found = _sniff_rows(text)
