@@ -320,9 +320,11 @@ def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynam
         inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
     log_z = np.array([point.log_z.value for point in points])
     heats = np.array([point.heat for point in points]).reshape(-1, 2).T
-    entropy = log_z + beta * inside
-    # Midpoints of wide intervals need not fit each other; the entropy of states does.
-    entropy = np.where(exact, entropy, np.clip(entropy, 0.0, _log_states(model)))
+    # Values inside wide intervals need not fit each other: the entropy has its own interval.
+    lowest = np.maximum(lower + beta * least, 0.0)
+    highest = np.minimum(upper + beta * most, _log_states(model))
+    with np.errstate(invalid="ignore"):
+        entropy = np.where(exact | guessed, log_z + beta * inside, (lowest + highest) / 2)
     return Thermodynamics(
         beta,
         log_z,

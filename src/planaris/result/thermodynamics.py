@@ -29,7 +29,8 @@ class Thermodynamics:
     energy : numpy.ndarray
         Mean energy ⟨E⟩; a value inside its interval where ``exact`` is False.
     entropy : numpy.ndarray
-        log Z + β⟨E⟩, between 0 and the logarithm of the number of states.
+        log Z + β⟨E⟩; where that is only enclosed, the middle of its interval, which lies between
+        0 and the logarithm of the number of states.
     specific_heat : numpy.ndarray
         β² Var(E) = -β² d⟨E⟩/dβ; not a number where the energy is only enclosed.
     specific_heat_error : numpy.ndarray
