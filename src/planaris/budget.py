@@ -164,7 +164,7 @@ class Budget:
         if self.started == self.started:  # made from another budget
             return
         _check(
-            MethodError, "time_limit", self.time_limit, "a number of seconds, 0 or more", Real, 0.0
+            MethodError, "time_limit", self.time_limit, "a positive number of seconds", Real, 0.0
         )
         _check(MethodError, "memory_limit", self.memory_limit, "a number of bytes", Real, 1)
         _check(ModelError, "threads", self.threads, "an integer of at least 1", Integral, 1)

@@ -241,7 +241,10 @@ def test_files_in_the_wrong_place_are_named(uai_file, tmp_path):
     said = planaris("map", uai_file, uai_file, "--out", tmp_path / "table.csv", code=1)[1]
     assert "'--out' must be a folder" in said
     assert not (tmp_path / "table.csv").exists()
-    assert "0 or more, got -1.0" in planaris("map", uai_file, "--time-limit", "-1", code=1)[1]
+    assert (
+        "positive number of seconds, got -1.0"
+        in planaris("map", uai_file, "--time-limit", "-1", code=1)[1]
+    )
 
 
 def test_usage_errors_exit_with_two():

@@ -131,7 +131,8 @@ def write_model(model: Model, target: Source, *, format: str | None = None) -> N
     elif kind in WRITERS:
         WRITERS[kind](_as_ising(model), target)
     else:
-        given = repr(format) if format else "neither"
+        ending = "".join(suffixes_of(target)[-1:])
+        given = repr(format) if format else f"no format and the extension {ending!r}"
         known = ", ".join(READERS)
         msg = f"`format` must be one of {known}, or the extension must tell; got {given}"
         raise ModelError(msg)
