@@ -163,7 +163,9 @@ class Budget:
     def __post_init__(self) -> None:
         if self.started == self.started:  # made from another budget
             return
-        _check(MethodError, "time_limit", self.time_limit, "a number of seconds", Real, 0.0)
+        _check(
+            MethodError, "time_limit", self.time_limit, "a positive number of seconds", Real, 0.0
+        )
         _check(MethodError, "memory_limit", self.memory_limit, "a number of bytes", Real, 1)
         _check(ModelError, "threads", self.threads, "an integer of at least 1", Integral, 1)
         clock = _clock.get()

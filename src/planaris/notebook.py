@@ -141,7 +141,8 @@ def trace_svg(trace: Sequence[Mapping[str, Any]]) -> str:
     for name in ("upper", "lower"):
         values = [(float(step[against]), float(step.get(name, math.nan))) for step in trace]
         ends.append([point for point in values if math.isfinite(point[1])])
-    if len(trace) < 2 or not all(ends) or len({y for end in ends for _, y in end}) < 2:
+    points = [point for end in ends for point in end]
+    if not all(ends) or min(len({x for x, _ in points}), len({y for _, y in points})) < 2:
         return ""
     return _panel(ends, [NEGATIVE, DOWN], "bounds", against)
 

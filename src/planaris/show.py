@@ -30,9 +30,16 @@ def one_line(result: Any) -> str:
 
 
 def shown_fields(result: Any) -> list[str]:
-    """Return the names of the fields that are shown, of a dataclass or named tuple."""
+    """Return the names of the fields that are shown, of a dataclass or named tuple.
+
+    ``INSTEAD`` of a class names the field that stands for another one where that is empty.
+    """
     if getattr(result, "SHOWN", ()):
-        return list(result.SHOWN)
+        instead = getattr(result, "INSTEAD", {})
+        return [
+            instead[name] if name in instead and not len(getattr(result, name)) else name
+            for name in result.SHOWN
+        ]
     if dataclasses.is_dataclass(result):
         return [field.name for field in dataclasses.fields(result) if field.repr]
     return list(result._fields)

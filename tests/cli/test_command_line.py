@@ -227,6 +227,26 @@ def test_a_missing_file_is_one_line():
     assert "no-such-file.uai" in err
 
 
+def test_files_in_the_wrong_place_are_named(uai_file, tmp_path):
+    evidence, proof = tmp_path / "chain.uai.evid", tmp_path / "proof.json"
+    evidence.write_text("1 0 1\n")  # an edge list, were it not for the name
+    for files in ((uai_file, evidence), (evidence,)):
+        assert f"'--evidence {evidence}'" in planaris("pr", *files, code=1)[1]
+    with pytest.raises(pl.errors.FileFormatError, match="read_evidence"):
+        pl.io.read_model(evidence)
+    planaris("map", uai_file, "--certificate", proof)
+    said = planaris("verify", proof, uai_file, code=1)[1]
+    assert f"planaris verify {uai_file} {proof}" in said
+    assert "a JSON object" in planaris("info", proof, code=1)[1]
+    said = planaris("map", uai_file, uai_file, "--out", tmp_path / "table.csv", code=1)[1]
+    assert "'--out' must be a folder" in said
+    assert not (tmp_path / "table.csv").exists()
+    assert (
+        "positive number of seconds, got -1.0"
+        in planaris("map", uai_file, "--time-limit", "-1", code=1)[1]
+    )
+
+
 def test_usage_errors_exit_with_two():
     planaris("map", code=2)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.notebook import labels_svg
+from planaris.notebook import labels_svg, trace_svg
 from planaris.recover import MAP, observe_image
 from planaris.verify import check_result
 
@@ -42,6 +42,8 @@ def test_small_arrays_are_written_out_and_large_ones_named() -> None:
     assert "spins=int8[144]" in repr(pl.ground_state(GLASS))
     field = pl.MarkovRandomField([2, 3], [((0, 1), [[1, 0, 2], [3, 1, 0]])])
     assert "nodes=[2 arrays]" in repr(pl.marginals(field))
+    assert repr(pl.ground_state(field)).startswith("GroundState(assignment=[1, 0], energy=")
+    assert "<th style='text-align:left'>assignment</th>" in pl.ground_state(field)._repr_html_()
 
 
 def test_notebooks_show_models_and_results():
@@ -65,6 +67,11 @@ def test_notebooks_show_models_and_results():
     large = pl.generate.spin_glass(60, 1)
     assert "<svg" not in large._repr_html_()
     assert "<svg" in pl.ground_state(large)._repr_html_()
+
+
+def test_an_interval_of_one_moment_has_no_curve():
+    steps = [{"seconds": 0.1, "lower": 0.0, "upper": 2.0}, {"seconds": 0.1, "lower": 1.0}]
+    assert trace_svg(steps) == ""
 
 
 def test_edges_around_a_torus_hide_nothing_in_a_notebook():

@@ -115,6 +115,8 @@ def load(
     from planaris.io import read_evidence, read_model
     from planaris.models import IsingModel
 
+    if format is None:
+        _refuse_evidence(file)
     model = read_model(file, format=format)
     if evidence is None:
         return model, None
@@ -244,9 +246,8 @@ def solve_several(
         if value not in (None, False):
             msg = f"`--{option}` is for one file, not for several"
             raise PlanarisError(msg)
-    if out != "-" and Path(out).is_file():
-        msg = f"`--out` must be a folder for several files, but {out} is a file"
-        raise PlanarisError(msg)
+    _refuse_evidence(*files)
+    _check_folder(out)
     if table is not TableKind.csv and out == "-":
         msg = f"`--table {table}` needs `--out DIR`"
         raise PlanarisError(msg)
@@ -265,8 +266,10 @@ def solve_several(
         sys.stdout.write(table_text(rows))
     failed = sum(row["error"] is not None for row in rows)
     exact = sum(bool(row["exact"]) for row in rows)
+    others = len(rows) - exact - failed
+    open_ones = f", {others} not exact" if others else ""
     where = "" if out == "-" else f"; {Path(out) / verb}.{table} and .jsonl"
-    sys.stderr.write(f"{len(rows)} models: {exact} exact, {failed} failed{where}\n")
+    sys.stderr.write(f"{len(rows)} models: {exact} exact{open_ones}, {failed} failed{where}\n")
     if unused := _evidence_beside(files):
         from planaris.show import many
 
@@ -279,10 +282,37 @@ def solve_several(
     return True
 
 
-def _evidence_beside(files: Sequence[str]) -> list[str]:
-    """Return the evidence files in those of ``files`` that are folders."""
+def _check_folder(out: str) -> None:
+    """Refuse what cannot be, or is not likely to be meant as, a folder for a table."""
+    folder = Path(out)
+    if out == "-" or folder.is_dir():
+        return
+    if folder.is_file():
+        msg = f"`--out` must be a folder for several files, but {out} is a file"
+        raise PlanarisError(msg)
+    if folder.suffix in (".csv", ".parquet", ".jsonl", ".json"):
+        msg = (
+            f"`--out` must be a folder for several files, which then holds the table, got {out}; "
+            "without it the table is printed"
+        )
+        raise PlanarisError(msg)
+
+
+def _refuse_evidence(*files: str) -> None:
+    for file in files:
+        if _is_evidence(file):
+            msg = f"{file} is evidence, by its name: give it as `--evidence {file}`, after a model"
+            raise PlanarisError(msg)
+
+
+def _is_evidence(file: str | Path) -> bool:
     from planaris.io.files import suffixes_of
 
+    return suffixes_of(file)[-1:] == [".evid"]
+
+
+def _evidence_beside(files: Sequence[str]) -> list[str]:
+    """Return the evidence files in those of ``files`` that are folders."""
     folders = [Path(file) for file in files if Path(file).is_dir()]
     inside = [entry for folder in folders for entry in sorted(folder.iterdir())]
-    return [str(entry) for entry in inside if suffixes_of(entry)[-1:] == [".evid"]]
+    return [str(entry) for entry in inside if _is_evidence(entry)]

@@ -8,7 +8,7 @@ likelihood rising and needs far fewer of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ SCORED_SHOTS = 5000
 class FittedModel:
     """Fitted probabilities of an error model; see :func:`fit_model`."""
 
-    model: ErrorModel
+    model: ErrorModel = field(repr=False)
     probabilities: FloatArray
     standard_errors: FloatArray
     log_likelihood: float

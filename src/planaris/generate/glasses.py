@@ -10,7 +10,7 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate.lattices import Lattice, square_lattice
 from planaris.models import IsingModel
-from planaris.models.arrays import as_rng
+from planaris.models.arrays import as_number, as_rng
 from planaris.typing import ArrayLike, FloatArray, Rng
 
 
@@ -35,7 +35,7 @@ def spin_glass(
     disorder : {"gaussian", "bimodal"}
         Standard normal couplings, or ±1 (the ±J glass).
     negative : float
-        Probability of -1 in the ±J glass.
+        Probability of -1 in the ±J glass, from 0 to 1.
     beta : float
         Inverse temperature; multiplies the couplings.
 
@@ -55,6 +55,12 @@ def spin_glass(
         )
         raise ModelError(msg)
     count = len(drawing.edges)
+    if disorder == "gaussian" and negative != 0.5:
+        msg = f"`negative` = {negative} is for `disorder='bimodal'`, the ±J glass"
+        raise ModelError(msg)
+    if not 0 <= as_number("negative", negative) <= 1:
+        msg = f"`negative` must be a probability, from 0 to 1, got {negative}"
+        raise ModelError(msg)
     if disorder == "gaussian":
         couplings = rng.standard_normal(count)
     elif disorder == "bimodal":

@@ -20,6 +20,7 @@ from planaris.errors import (
 )
 from planaris.infer.verbs import check_model, log_partition, marginals, verb_budget
 from planaris.methods.auto import only_exact_marginals
+from planaris.methods.bounds import PATIENCE_SECONDS
 from planaris.methods.registry import Model, Question, find_method
 from planaris.methods.tensor_network import MISFITS, NAME, short_sweep
 from planaris.models import IsingModel
@@ -199,8 +200,11 @@ def _at(
         point = None
         if found is None and not estimates.asked_for:
             point = _by_slopes(model, b, budget)
-        if found is None and point is None:
+        if found is None and point is None and estimates.asked_for:
             point = estimates.at(b, budget)
+        elif found is None and point is None:  # bounds need their share, if there is no estimate
+            budget = budget.or_within(PATIENCE_SECONDS)
+            point = estimates.at(b, budget.share(0.5))
         if point is not None:
             return point
     if found is None and "marginals" in find_method(options["method"], "log_partition").tasks:
@@ -316,11 +320,16 @@ def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynam
         inside = np.where(np.isnan(energy), (least + most) / 2, np.clip(energy, least, most))
     log_z = np.array([point.log_z.value for point in points])
     heats = np.array([point.heat for point in points]).reshape(-1, 2).T
+    # Values inside wide intervals need not fit each other: the entropy has its own interval.
+    lowest = np.maximum(lower + beta * least, 0.0)
+    highest = np.minimum(upper + beta * most, _log_states(model))
+    with np.errstate(invalid="ignore"):
+        entropy = np.where(exact | guessed, log_z + beta * inside, (lowest + highest) / 2)
     return Thermodynamics(
         beta,
         log_z,
         inside,
-        log_z + beta * inside,
+        entropy,
         heats[0],
         heats[1],
         log_partition_lower=lower,
@@ -333,6 +342,12 @@ def _gather(model: Model, beta: FloatArray, points: list[_Point]) -> Thermodynam
     )
 
 
+def _log_states(model: Model) -> float:
+    """Return the logarithm of the number of states."""
+    labels = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities
+    return float(np.log(labels).sum())
+
+
 def _enclosed_energy(
     model: Model, beta: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -341,8 +356,7 @@ def _enclosed_energy(
     # Bound on the change of log Z by rounding couplings that were multiplied by β.
     lower, upper = lower - ROUNDED * beta * most, upper + ROUNDED * beta * most
     if isinstance(model, IsingModel) or not model.has_zeros:  # all states are known at β = 0
-        labels = [2] * model.num_spins if isinstance(model, IsingModel) else model.cardinalities
-        at_zero = float(np.log(labels).sum())
+        at_zero = _log_states(model)
         beta, lower, upper = (
             np.append(x, end) for x, end in ((beta, 0.0), (lower, at_zero), (upper, at_zero))
         )

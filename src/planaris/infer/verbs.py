@@ -422,8 +422,7 @@ def check_model(model: object) -> None:
         way = "planaris.io.read_model(file)"
     else:
         way = ways.get(family, "IsingModel(edges, couplings)")
-    msg = (
-        f"`model` must be an IsingModel or a MarkovRandomField, got {kind.__name__}; "
-        f"make one with {way}"
-    )
+    several = isinstance(model, list | tuple) and any(isinstance(one, Model) for one in model)
+    way = "planaris.solve_many takes several" if several else f"make one with {way}"
+    msg = f"`model` must be an IsingModel or a MarkovRandomField, got {kind.__name__}; {way}"
     raise ModelError(msg)

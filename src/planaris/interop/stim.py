@@ -52,6 +52,9 @@ def read_detector_error_model(source: Any, *, decompose: bool = False) -> Any:
     1
     """
     stim = require_stim()
+    if isinstance(source, str) and "\n" in source:
+        msg = "`dem` must be a path, got text: stim.DetectorErrorModel(text) is a model"
+        raise ModelError(msg)
     if isinstance(source, (str, os.PathLike)):
         source = _read_file(Path(source), stim)
     if isinstance(source, stim.Circuit):
@@ -69,11 +72,15 @@ def read_detector_error_model(source: Any, *, decompose: bool = False) -> Any:
 
 def _read_file(path: Path, stim: Any) -> Any:
     kind = stim.Circuit if path.suffix == ".stim" else stim.DetectorErrorModel
-    text = path.read_text(encoding="utf-8")
+    what = "circuit" if kind is stim.Circuit else "detector error model"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        msg = f"{path} must hold a {what} of stim, got a file that is no text, as of shots"
+        raise FileFormatError(msg, line=None) from None
     try:
         return kind(text)
     except (ValueError, IndexError) as error:  # stim raises the latter for unknown instructions
-        what = "circuit" if kind is stim.Circuit else "detector error model"
         first = str(error).strip().splitlines()[0] if str(error).strip() else "not read by stim"
         msg = f"{path} must hold a {what} of stim: {first}"
         raise FileFormatError(msg, line=None) from None

@@ -92,6 +92,8 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     if format is None:
         format = EXTENSIONS.get((suffixes_of(source) or [""])[-1])
     if format is None:
+        if (suffixes_of(source) or [""])[-1] == ".evid":  # numbers that may look like an edge list
+            refuse(source, None, "a model", "evidence, by its name; `read_evidence` reads it")
         text = read_bytes(source)
         format = _sniff(source, text)
         if not isinstance(source, str | os.PathLike) or source == "-":
@@ -129,7 +131,8 @@ def write_model(model: Model, target: Source, *, format: str | None = None) -> N
     elif kind in WRITERS:
         WRITERS[kind](_as_ising(model), target)
     else:
-        given = repr(format) if format else "neither"
+        ending = "".join(suffixes_of(target)[-1:])
+        given = repr(format) if format else f"no format and the extension {ending!r}"
         known = ", ".join(READERS)
         msg = f"`format` must be one of {known}, or the extension must tell; got {given}"
         raise ModelError(msg)
@@ -169,6 +172,10 @@ def _sniff(source: Source, text: bytes) -> str:
         return "qubo"
     if "vartype" in header_values(text):
         return "coo"
+    if (suffixes_of(source) or [""])[-1] in (".dem", ".stim"):
+        refuse(source, None, "a model", "a file of stim, by its name: planaris decode takes it")
+    if first.startswith(b"{"):
+        refuse(source, None, "a model", "a JSON object, perhaps a saved result")
     kind, found = _sniff_rows(text)
     if kind is None:
         known = ", ".join(READERS)

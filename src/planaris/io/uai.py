@@ -220,7 +220,8 @@ def read_evidence(
     if not groups:
         return {}
     if sample is None and len(groups) > 1:
-        refuse(source, int(lines[0]), "one sample of evidence (or sample=)", f"{len(groups)}")
+        expected = "one sample of evidence (read_evidence with sample= takes one of several)"
+        refuse(source, int(lines[0]), expected, f"{len(groups)}")
     at = 0 if sample is None else sample
     if not 0 <= at < len(groups):
         msg = f"`sample` must lie between 0 and {len(groups) - 1}, got {sample}"

@@ -22,7 +22,7 @@ from planaris.learn.instances import as_examples, as_image
 from planaris.learn.logistic import fit_logistic
 from planaris.learn.parameters import Parameters
 from planaris.models import IsingModel
-from planaris.models.arrays import as_array, as_number
+from planaris.models.arrays import as_array, as_number, as_real
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 METHODS = ("piecewise", "pseudo-likelihood", "likelihood")
@@ -133,16 +133,21 @@ class GridCRF(Parameters):
 
     def potentials(self, image: ArrayLike) -> GridPotentials:
         """Return ``β_u`` and ``β_uv`` of an image."""
-        if not hasattr(self, "node_weights_"):
-            msg = "this GridCRF has no weights yet: call `fit` first"
-            raise NotFittedError(msg)
-        x = as_image("image", image)
-        right, down = _edge_rows((self.edge_features or pair_features)(x))
+        self._require_weights()
+        return self._potentials(as_image("image", image))
+
+    def _potentials(self, x: FloatArray) -> GridPotentials:
+        right, down = _edge_rows(_features(self, "edge_features", x))
         return GridPotentials(
-            (self.node_features or pixel_features)(x) @ self.node_weights_,
+            _features(self, "node_features", x) @ self.node_weights_,
             right @ self.edge_weights_,
             down @ self.edge_weights_,
         )
+
+    def _require_weights(self) -> None:
+        if not hasattr(self, "node_weights_"):
+            msg = "this GridCRF has no weights yet: call `fit` first"
+            raise NotFittedError(msg)
 
     def model(self, image: ArrayLike) -> IsingModel:
         """Return the Ising model of an image; spin +1 is the foreground."""
@@ -152,9 +157,10 @@ class GridCRF(Parameters):
         """Return the most probable mask of every image."""
         from planaris.infer import ground_state
 
+        self._require_weights()
         masks = []
-        for image in X:
-            beta = self.potentials(image)
+        for k, image in enumerate(X):
+            beta = self._potentials(as_image(f"X[{k}]", image))
             right, down = np.maximum(beta.right, 0.0), np.maximum(beta.down, 0.0)
             cut = ground_state(GridPotentials(beta.nodes, right, down).model, "graph-cut")
             masks.append((cut.spins > 0).reshape(beta.nodes.shape))
@@ -185,8 +191,8 @@ def _learn(
     for k, (image, mask) in enumerate(zip(X, y, strict=True)):
         x = as_image(f"X[{k}]", image)
         s = _as_spins(f"y[{k}]", mask, (x.shape[0], x.shape[1]))
-        nodes = (crf.node_features or pixel_features)(x)
-        right, down = _edge_rows((crf.edge_features or pair_features)(x))
+        nodes = _features(crf, "node_features", x)
+        right, down = _edge_rows(_features(crf, "edge_features", x))
         examples.append(GridExample(nodes, right, down, s))
     if crf.method == "pseudo-likelihood":
         given = [example.given_neighbours() for example in examples]
@@ -203,6 +209,20 @@ def _learn(
     return both[:count], both[count:]
 
 
+def _features(crf: GridCRF, name: str, x: FloatArray) -> FloatArray:
+    """Return the features of every pixel, or the channels of which edges have features."""
+    default = pixel_features if name == "node_features" else pair_features
+    features = as_real(name, (getattr(crf, name) or default)(x))
+    if features.ndim != 3 or features.shape[:2] != x.shape[:2]:
+        height, width = x.shape[:2]
+        msg = (
+            f"`{name}` must return an array of shape ({height}, {width}, k) for an image of "
+            f"{height} × {width} pixels, got shape {features.shape}"
+        )
+        raise ModelError(msg)
+    return features
+
+
 def _as_spins(name: str, mask: ArrayLike, shape: tuple[int, int]) -> Int8Array:
     y = as_array(name, mask)
     if y.shape != shape:
@@ -210,6 +230,9 @@ def _as_spins(name: str, mask: ArrayLike, shape: tuple[int, int]) -> Int8Array:
         raise ModelError(msg)
     if y.dtype != bool and not np.isin(y, (0, 1)).all() and not np.isin(y, (-1, 1)).all():
         msg = f"`{name}` must hold False and True, 0 and 1, or -1 and 1"
+        if y.dtype.kind in "iuf":
+            least, most = float(y.min()), float(y.max())
+            msg += f", got {least:g} to {most:g}; `mask > {least / 2 + most / 2:g}` makes a mask"
         raise ModelError(msg)
     return np.where(y > 0, 1, -1).astype(np.int8)
 

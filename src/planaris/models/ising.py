@@ -227,14 +227,33 @@ class IsingModel(ScaledModel):
         return cls(edges, couplings, fields, positions=positions, labels=names, offset=offset)
 
     @classmethod
-    def from_matrix(cls, matrix: Any, fields: ArrayLike | None = None) -> IsingModel:
+    def from_matrix(
+        cls,
+        matrix: Any,
+        fields: ArrayLike | None = None,
+        *,
+        labels: Sequence[Hashable] | None = None,
+    ) -> IsingModel:
         """Build a model from a symmetric or upper-triangular matrix of couplings.
 
-        Dense, scipy.sparse, or a pandas.DataFrame, whose labels are kept. ``J_uv`` is read from
-        the upper triangle; a lower triangle must be empty or mirror it; the diagonal must be
-        empty.
+        Parameters
+        ----------
+        matrix : array_like, scipy.sparse matrix or pandas.DataFrame, shape (n, n)
+            ``J_uv`` is read from the upper triangle; the lower triangle must be empty or mirror
+            it; the diagonal must be empty.
+        fields : array_like, shape (n,), optional
+            External fields, in the order of the rows.
+        labels : sequence of hashable, optional
+            Names of the rows. Default: those of a DataFrame, else numbers.
+
+        Examples
+        --------
+        >>> model = IsingModel.from_matrix([[0, 1.5], [1.5, 0]], labels=["left", "right"])
+        >>> model.labels, model.couplings.tolist()
+        (['left', 'right'], [1.5])
         """
-        edges, couplings, num_spins, labels = matrix_couplings(matrix)
+        edges, couplings, num_spins, names = matrix_couplings(matrix)
+        labels = names if labels is None else labels
         return cls(edges, couplings, fields, num_spins=num_spins, labels=labels)
 
     @classmethod
@@ -244,18 +263,25 @@ class IsingModel(ScaledModel):
         *,
         offset: float = 0.0,
         beta: float = 1.0,
+        labels: Sequence[Hashable] | None = None,
     ) -> IsingModel:
         """Build a model whose energy is ``beta * (Σ Q_ij x_i x_j + offset)``, x = (1 + s) / 2.
 
         ``Q`` is a dictionary by pairs of labels, or a square matrix, dense, ``scipy.sparse`` or a
         pandas.DataFrame: then the energy is ``beta * (x @ Q @ x + offset)``, whatever its symmetry.
+        ``labels`` are names for the rows of a matrix.
 
         >>> model = IsingModel.from_qubo({("a", "a"): -1.0, ("a", "b"): 2.0})
         >>> model.energy([[-1, -1], [1, -1], [-1, 1], [1, 1]]).tolist()
         [0.0, -1.0, 0.0, 1.0]
         """
         offset, beta = as_number("offset", offset), as_number("beta", beta)
-        pairs, q, count, labels = qubo_terms(qubo)
+        pairs, q, count, names = qubo_terms(qubo)
+        if labels is None:
+            labels = names
+        elif isinstance(qubo, Mapping):
+            msg = "`labels` must name the rows of a matrix; a dictionary has labels as keys"
+            raise ModelError(msg)
         linear = pairs[:, 0] == pairs[:, 1]
         u, v = pairs[~linear].T
         fields = np.zeros(count)

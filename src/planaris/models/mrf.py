@@ -24,6 +24,7 @@ from planaris.models.tables import (
     as_labels,
     as_logs,
     as_pairs,
+    as_scope,
     c_strides,
     check_scopes,
     check_table_sizes,
@@ -106,7 +107,7 @@ class MarkovRandomField(ScaledModel):
         labels: Sequence[Hashable] | None = None,
     ) -> None:
         pairs = [
-            (as_integers(f"factors[{k}]", s), as_real(f"factors[{k}]", t))
+            (as_scope(f"factors[{k}]", s), as_real(f"factors[{k}]", t))
             for k, (s, t) in enumerate(as_pairs("factors", factors))
         ]
         self._fill(

@@ -34,6 +34,19 @@ def as_integers(name: str, values: ArrayLike) -> LongArray:
     return np.asarray(array, dtype=np.int64)
 
 
+def as_scope(name: str, scope: ArrayLike) -> LongArray:
+    """Return the variables of a factor, which are numbers; names are refused."""
+    words = scope if isinstance(scope, tuple | list) else [scope]
+    named = next((word for word in words if isinstance(word, str)), None)
+    if named is not None:
+        msg = (
+            f"`{name}` must name its variables by number, got {named!r}; names are `labels`, and "
+            f"labels.index({named!r}) is a number"
+        )
+        raise ModelError(msg)
+    return as_integers(name, scope)
+
+
 def as_pairs(name: str, given: Any) -> list[tuple[Any, Any]]:
     """Return (scope, table) pairs; anything else is refused."""
     items = list(given) if isinstance(given, Iterable) and not isinstance(given, Mapping) else None

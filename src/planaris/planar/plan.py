@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import Budget, ProgressOption, TimeLimit
-from planaris.embed import Embedding, embed
-from planaris.errors import ModelError, TimeLimitError
+from planaris.embed import Embedding, embed, periodic_lattice
+from planaris.errors import CrossingError, ModelError, NotPlanarError, TimeLimitError
+from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_rng
 from planaris.planar.pfaffian.batch import (
     as_couplings,
@@ -37,22 +38,48 @@ def plan(graph: Any, *, positions: ArrayLike | None = None) -> Plan:
     Parameters
     ----------
     graph : IsingModel, Lattice, Embedding, networkx graph, or pair (num_vertices, edges)
-        What :func:`planaris.embed.embed` takes; an Embedding may have a genus of up to 6.
-        External fields of a model are not part of its plan.
+        A planar graph or a periodic lattice, or an Embedding of a genus of up to 6. External
+        fields of a model are not part of its plan.
     positions : array_like of float, shape (n, 2), optional
         Coordinates of the vertices; they only serve to find good separators. Default: those of
-        the model or lattice.
+        the model or lattice, unless edges cross there.
+
+    Raises
+    ------
+    NotPlanarError
+        If the graph is neither planar nor a periodic lattice. :func:`planaris.log_partition` and
+        the other functions take such models, too.
 
     Examples
     --------
     >>> triangle = plan((3, [(0, 1), (1, 2), (0, 2)]))
     >>> round(float(triangle.log_partition([1.0, 1.0, -1.0])), 6)
     2.797846
+    >>> import planaris as pl
+    >>> pl.plan(pl.generate.torus(8)).genus
+    1
     """
-    if positions is None:
-        positions = getattr(graph, "positions", None)
-    embedding = graph if isinstance(graph, Embedding) else embed(graph)
-    return Plan(embedding, positions=positions)
+    embedding, drawn = _embed_any(graph)
+    return Plan(embedding, positions=drawn if positions is None else positions)
+
+
+def _embed_any(graph: Any) -> tuple[Embedding, ArrayLike | None]:
+    """Return a rotation system of a planar graph or a periodic lattice, and a drawing of it."""
+    drawn = getattr(graph, "positions", None)
+    if isinstance(graph, Embedding):
+        return graph, drawn
+    try:
+        return embed(graph), drawn
+    except CrossingError:
+        count, edges = len(graph.positions), graph.edges
+    except NotPlanarError:
+        if not isinstance(graph, IsingModel):
+            raise
+        count, edges = graph.num_spins, graph.edges
+    lattice = periodic_lattice(edges, count)
+    if lattice is not None:
+        return lattice.embedding, drawn
+    return Embedding.from_graph(edges, num_vertices=count), None
 
 
 class Plan:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 LARGE = 4000
 """Spins from which a lattice is drawn as an image, not as dots and lines."""
 
+NAMED = 40
+"""Spins up to which names are written beside them."""
+
 STRONGEST = 1e6
 """What a potential of zero pulls with in a picture."""
 
@@ -79,21 +82,35 @@ def plot(model: Any, result: Any = None, axes: Axes | None = None, *, what: str 
     if isinstance(result, Thermodynamics):
         return _sweep(result, axes)
     ising, where = _layout(model)
+    states = None
+    if not isinstance(result, GroundState | DomainWall | RigidEdges | Marginals | None):
+        states = _as_states(result)
+        if states.ndim == 2 and len(states) > 1:
+            return _samples(ising, where, states, axes)
+    place = _own(axes)
     if result is None:
-        return _model(_own(axes), ising, where)
-    if isinstance(result, GroundState):
-        return _state(_own(axes), ising, where, result.spins, _energy_title(result))
-    if isinstance(result, DomainWall):
-        return _wall(_own(axes), ising, where, result)
-    if isinstance(result, RigidEdges):
-        return _rigid(_own(axes), ising, where, result)
-    if isinstance(result, Marginals):
-        return _marginals(_own(axes), ising, where, result)
-    states = _as_states(result)
-    if states.ndim == 2 and len(states) > 1:
-        return _samples(ising, where, states, axes)
-    title = f"state, energy {model.energy(states.reshape(-1)):.6g}" if model is ising else "state"
-    return _state(_own(axes), ising, where, states.reshape(-1), title)
+        _model(place, ising, where)
+    elif isinstance(result, GroundState):
+        _state(place, ising, where, result.spins, _energy_title(result))
+    elif isinstance(result, DomainWall):
+        _wall(place, ising, where, result)
+    elif isinstance(result, RigidEdges):
+        _rigid(place, ising, where, result)
+    elif isinstance(result, Marginals):
+        _marginals(place, ising, where, result)
+    elif states is not None:
+        state = states.reshape(-1)
+        title = f"state, energy {model.energy(state):.6g}" if model is ising else "state"
+        _state(place, ising, where, state, title)
+    return _write_names(place, ising, where)
+
+
+def _write_names(axes: Any, model: IsingModel, where: FloatArray) -> Any:
+    """Write the names of spins beside them, where they are words and few."""
+    if model.num_spins <= NAMED and all(isinstance(name, str) for name in model.labels):
+        for name, place in zip(model.labels, where.tolist(), strict=True):
+            axes.annotate(name, place, (5, 4), textcoords="offset points", fontsize=8, zorder=4)
+    return axes
 
 
 def _own(axes: Any) -> Any:
@@ -134,7 +151,8 @@ def _as_spins(mrf: MarkovRandomField) -> IsingModel:
     lean = (pairs[:, 1, 1] - pairs[:, 0, 0])[:, None] / 4
     tilt = (pairs[:, 1, 0] - pairs[:, 0, 1])[:, None] / 4
     np.add.at(fields, view.edges, np.concatenate([lean + tilt, lean - tilt], axis=1))
-    return IsingModel(view.edges, couplings, fields, num_spins=mrf.num_variables)
+    count = mrf.num_variables
+    return IsingModel(view.edges, couplings, fields, num_spins=count, labels=mrf.labels)
 
 
 def _lines(axes: Any, where: FloatArray, edges: Array, values: Any = None, **style: Any) -> Any:
@@ -285,13 +303,19 @@ def _sweep(sweep: Thermodynamics, axes: Any) -> Any:
     hot = np.isfinite(sweep.temperatures)
     order = np.flatnonzero(hot)[np.argsort(sweep.temperatures[hot])]
     t = sweep.temperatures[order]
+    said = " (estimated)" if sweep.estimated.any() else ""
+    if not said and not sweep.exact.all():
+        said = f" ({int(sweep.exact.sum())} of {len(sweep.exact)} exact)"
     for place, name in zip(grid, ("energy", "entropy", "specific_heat"), strict=False):
-        place.plot(t, getattr(sweep, name)[order], color=DOWN, marker="o", ms=3)
+        values = getattr(sweep, name)[order]
+        place.plot(t, values, color=DOWN, marker="o", ms=3)
+        if len(values) and np.isnan(values).all():
+            place.text(0.5, 0.5, "not known", ha="center", transform=place.transAxes)
+            place.set(xlim=(t.min() - 0.5, t.max() + 0.5), yticks=[])
         if name == "energy" and len(sweep.energy_lower) == len(sweep.energy):
             low, high = sweep.energy_lower[order], sweep.energy_upper[order]
             place.fill_between(t, low, high, color=DOWN, alpha=0.15, linewidth=0)
-        title = name.replace("_", " ") + (" (estimated)" if sweep.estimated.any() else "")
-        place.set(xlabel="temperature 1/β", title=title)
+        place.set(xlabel="temperature 1/β", title=name.replace("_", " ") + said)
     return grid
 
 

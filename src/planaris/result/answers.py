@@ -251,6 +251,7 @@ class GroundState(Interval):
     """
 
     SHOWN: ClassVar[tuple[str, ...]] = ("spins", "energy", "lower", "upper", "exact", "method")
+    INSTEAD: ClassVar[dict[str, str]] = {"spins": "assignment"}
     spins: Int8Array
     assignment: IntArray
     energy: float

@@ -27,9 +27,10 @@ class Thermodynamics:
     log_partition : numpy.ndarray
         log Z.
     energy : numpy.ndarray
-        Mean energy ⟨E⟩.
+        Mean energy ⟨E⟩; a value inside its interval where ``exact`` is False.
     entropy : numpy.ndarray
-        log Z + β⟨E⟩.
+        log Z + β⟨E⟩; where that is only enclosed, the middle of its interval, which lies between
+        0 and the logarithm of the number of states.
     specific_heat : numpy.ndarray
         β² Var(E) = -β² d⟨E⟩/dβ; not a number where the energy is only enclosed.
     specific_heat_error : numpy.ndarray
@@ -83,7 +84,12 @@ class Thermodynamics:
     method: str = "planar"
     estimated: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return f"{one_line(self)[:-1]}, exact={self._exact_count}, method={self.method!r})"
+
+    @property
+    def _exact_count(self) -> str:
+        return f"{int(self.exact.sum())} of {len(self.betas)}"
 
     def __post_init__(self) -> None:
         if len(self.estimated) != len(self.betas):
@@ -95,7 +101,7 @@ class Thermodynamics:
         facts = {
             "temperatures": ", ".join(f"{t:.4g}" for t in self.temperatures[:6])
             + (f", … ({len(self.betas)})" if len(self.betas) > 6 else ""),
-            "exact": f"{int(self.exact.sum())} of {len(self.betas)}",
+            "exact": self._exact_count,
             "estimated": f"{int(self.estimated.sum())} of {len(self.betas)}",
             "method": self.method,
         }

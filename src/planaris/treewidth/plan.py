@@ -444,7 +444,10 @@ _INSTEAD: dict[Task, str] = {
         "planaris.ground_state(model, method='cycle-lp'), 'mplp' or 'branch-and-cut' gives an "
         "interval"
     ),
-    "sample": "planar models, and those on a surface (`embedding`), are sampled by Pfaffians",
+    "sample": (
+        "Planar Ising models, and those on a surface (`embedding`), are sampled by Pfaffians; "
+        "method='tensor-network' samples from an estimate of other lattices"
+    ),
 }
 
 

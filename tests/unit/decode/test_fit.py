@@ -109,6 +109,7 @@ def test_the_fitted_model_is_the_stated_one_with_other_probabilities():
     found = [i.args_copy()[0] for i in fitted.dem.flattened() if i.type == "error"]
     assert found == fitted.probabilities.tolist()
     assert "stated" not in repr(fitted)
+    assert "Mechanism" not in repr(fitted)
 
 
 def test_a_probability_that_was_stated_far_too_small_is_found():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import stim
 
+import planaris as pl
 from helpers.codes import surface
 from planaris.decode.drop import drop_smallest
 from planaris.decode.model import ErrorModel
@@ -230,6 +231,13 @@ def test_files(tmp_path):
     path.write_text("error(2) D0\n")
     with pytest.raises(ValueError, match=r"model\.dem"):
         Decoder(path)
+    with pytest.raises(FileFormatError, match="planaris decode"):
+        pl.io.read_model(path)
+    path.write_bytes(b"\x84\x00")
+    with pytest.raises(FileFormatError, match=r"model\.dem must hold .* no text"):
+        Decoder(path)
+    with pytest.raises(ModelError, match=r"stim.DetectorErrorModel\(text\)"):
+        Decoder(str(dem))
 
 
 def test_decoders_are_pickled():

@@ -186,6 +186,8 @@ def test_commands_take_folders(folder, tmp_path):
         "bad.uai",
     ]
     assert "5 models: 4 exact, 1 failed" in err
+    _, err = planaris("pr", folder / "0.edges", folder / "1.edges", "--method", "bp", code=3)
+    assert "2 models: 0 exact, 2 not exact, 0 failed" in err
     files = [folder / "1.edges", folder / "0.edges"]
     out, _ = planaris("pr", *files, "--jobs", "2")
     assert [row["name"] for row in csv.DictReader(out.splitlines())] == [str(f) for f in files]

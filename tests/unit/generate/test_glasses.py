@@ -42,3 +42,15 @@ def test_a_lattice_has_a_plan_like_its_models(lattice, rng):
     found = pl.plan(lattice).log_partition(couplings)
     assert found.value == pytest.approx(pl.log_partition(model, "treewidth").value, rel=1e-12)
     assert pl.embed.embed(lattice).genus == 0
+
+
+@pytest.mark.parametrize("negative", [-0.1, 1.5, np.nan, "half"])
+def test_the_share_of_negative_couplings_is_a_probability(negative):
+    with pytest.raises(ModelError, match="negative"):
+        pl.generate.spin_glass(3, 1, disorder="bimodal", negative=negative)
+
+
+def test_gaussian_couplings_have_no_share_of_negative_ones():
+    with pytest.raises(ModelError, match="'bimodal'"):
+        pl.generate.spin_glass(3, 1, negative=0.1)
+    assert pl.generate.spin_glass(3, 1, disorder="bimodal", negative=0).couplings.min() == 1.0

@@ -20,6 +20,7 @@ VERBS = [pl.ground_state, pl.log_partition, pl.marginals, lambda model: pl.sampl
         (np.eye(3), "from_matrix"),
         ("model.uai", "read_model"),
         ([(0, 1)], "IsingModel"),
+        ([PAIR, PAIR], "solve_many"),
     ],
 )
 def test_what_is_no_model_is_refused_with_the_way_to_make_one(verb, given, way):

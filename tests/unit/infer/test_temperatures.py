@@ -14,9 +14,12 @@ import pytest
 import planaris as pl
 from planaris.errors import MethodError, ModelError, TimeLimitError, TooLargeError
 from planaris.infer import residual_entropy
+from planaris.methods.bounds import PATIENCE_SECONDS
 from planaris.reference.brute_force import all_states
 
 sweeps = importlib.import_module("planaris.infer.thermodynamics")
+
+K6 = [(u, v) for u in range(6) for v in range(u)]
 
 
 def levels(model: pl.IsingModel) -> np.ndarray:
@@ -35,12 +38,11 @@ def by_enumeration(energies: np.ndarray, beta: float) -> tuple[float, float, flo
 
 def models() -> dict[str, pl.IsingModel]:
     rng = np.random.default_rng(5)
-    k6 = [(u, v) for u in range(6) for v in range(u)]
     grid = pl.generate.square_lattice(3)
     return {
         "planar": pl.generate.spin_glass(3, 1),
         "planar with fields": pl.IsingModel(grid.edges, rng.normal(size=12), [1, *[0] * 8]),
-        "complete": pl.IsingModel(k6, rng.normal(size=15), rng.normal(size=6), offset=0.3),
+        "complete": pl.IsingModel(K6, rng.normal(size=15), rng.normal(size=6), offset=0.3),
         "torus": pl.generate.spin_glass(pl.generate.torus(3, 4), 2),
         "nothing": pl.IsingModel([], []),
         "lonely": pl.IsingModel([], [], num_spins=3),
@@ -148,6 +150,30 @@ def test_sweeps_are_estimated_where_nothing_exact_fits() -> None:
     assert sweep.log_partition == pytest.approx(exact.log_partition, abs=1e-8)
     assert sweep.energy == pytest.approx(exact.energy, abs=1e-5)
     assert sweep.specific_heat == pytest.approx(exact.specific_heat, rel=1e-5)
+
+
+def test_bounds_have_time_left_where_tensor_networks_do_not_end(monkeypatch) -> None:
+    model = pl.IsingModel(K6, np.random.default_rng(1).normal(size=15))
+    given = []
+
+    def late(self, b, budget):
+        given.append(budget.remaining())
+
+    monkeypatch.setattr(sweeps._Estimates, "exact", lambda *_: None)
+    monkeypatch.setattr(sweeps._Estimates, "at", late)
+    pl.thermodynamics(model, [0.5])
+    assert given[-1] <= PATIENCE_SECONDS / 2
+    pl.thermodynamics(model, [0.5], time_limit=10.0)
+    assert given[-1] <= 5.0
+
+
+def test_the_entropy_of_wide_intervals_is_that_of_some_states() -> None:
+    model = pl.IsingModel(K6, np.random.default_rng(1).normal(size=15))
+    sweep = pl.thermodynamics(model, [0.2, 1.0, 5.0], "interval", time_limit=1e-9)
+    assert not sweep.exact.any()
+    assert sweep.entropy.min() >= 0.0
+    assert sweep.entropy.max() <= 6 * math.log(2)
+    assert "exact=0 of 3, method='interval'" in repr(sweep)
 
 
 def test_models_are_scaled_by_numbers_of_any_kind() -> None:

@@ -371,7 +371,7 @@ def test_other_words_are_not_taken_for_an_edge_list(text: str) -> None:
 
 
 def test_writing_needs_a_format_that_is_known() -> None:
-    with pytest.raises(ModelError, match=r"one of uai.*got neither"):
+    with pytest.raises(ModelError, match=r"one of uai.*got no format and the extension"):
         write_model(IsingModel([(0, 1)], 1.0), io.StringIO())
 
 

@@ -20,6 +20,19 @@ def some_images(rng, count=4):
     return [m + 0.4 * rng.standard_normal(m.shape) for m in masks], masks
 
 
+def test_masks_and_features_of_other_forms_are_refused(rng):
+    images, masks = some_images(rng)
+    with pytest.raises(ModelError, match=r"`y\[0\]` must .* got 0 to 255; `mask > 127.5` makes"):
+        GridCRF().fit(images, [255 * mask.astype(np.uint8) for mask in masks])
+    with pytest.raises(ModelError, match=r"or -1 and 1$"):
+        GridCRF().fit(images, [mask.astype(str) for mask in masks])
+    for name in ("node_features", "edge_features"):
+        with pytest.raises(ModelError, match=rf"`{name}` must return .* \(\d+, 15, k\)"):
+            GridCRF(**{name: lambda image: image}).fit(images, masks)
+    with pytest.raises(ModelError, match=r"pass \[image\] for one"):
+        GridCRF().fit(images, masks).predict(images[0])
+
+
 def test_logistic_regression_agrees_with_scikit_learn(rng):
     from sklearn.linear_model import LogisticRegression
 

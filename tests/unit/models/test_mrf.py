@@ -101,6 +101,8 @@ def test_given_potentials_are_kept_and_frozen() -> None:
         ([0], [], {}, "`cardinalities` must lie between 1"),
         ([-1], [], {}, "`cardinalities` must lie between 1"),
         ([2.5], [], {}, "`cardinalities` must hold integers"),
+        ([2, 2], [(("a", "b"), np.ones(4))], {"labels": ["a", "b"]}, "by number, got 'a'"),
+        ([2], [("a", [1, 2])], {"labels": ["a"]}, "by number, got 'a'"),
         (["a"], [], {}, "`cardinalities` must hold integers"),
         ([2**40], [], {}, "`cardinalities` must lie between"),
         ([2], [((1,), [1, 1])], {}, r"`factors\[0\]` must name variables 0 to 0, got 1"),

@@ -127,6 +127,14 @@ def test_tables_keep_their_labels():
     assert pl.IsingModel.from_matrix(Frame(values, range(3), range(3))).labels == range(3)
     qubo = pl.IsingModel.from_qubo(Frame(values, ["a", "b", 7], ["a", "b", 7]))
     assert pl.ground_state(qubo).by_label()["b"] == 1
+    names = ["left", "middle", "right"]
+    for matrix in (values, sp.csr_array(values), Frame(values, range(3), range(3))):
+        assert pl.IsingModel.from_matrix(matrix, labels=names).labels == names
+        assert pl.IsingModel.from_qubo(matrix, labels=names).labels == names
+    with pytest.raises(ModelError, match="must name all 3 spins, got 2"):
+        pl.IsingModel.from_matrix(values, labels=["left", "right"])
+    with pytest.raises(ModelError, match="has labels as keys"):
+        pl.IsingModel.from_qubo({(0, 1): 1.0}, labels=["left", "right"])
     for read in (pl.IsingModel.from_matrix, pl.IsingModel.from_qubo):
         with pytest.raises(ModelError, match="rows and columns alike"):  # another model by place
             read(Frame(values, ["a", "b", 7], ["b", "a", 7]))

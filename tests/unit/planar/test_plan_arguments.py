@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import planaris as pl
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, NotPlanarError
 
 SQUARE = pl.plan((4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
 J = np.array([1.0, -0.5, 2.0, 0.25])
@@ -18,6 +18,7 @@ J = np.array([1.0, -0.5, 2.0, 0.25])
     ("wrong", "message"),
     [
         (lambda: SQUARE.log_partition(["1"] * 4), "`couplings` must hold real numbers"),
+        (lambda: SQUARE.log_partition(pl.IsingModel([], [])), "pass model.couplings"),
         (lambda: SQUARE.log_partition(J + 1j), "`couplings` must hold real numbers"),
         (lambda: SQUARE.correlations([J, 2 * J], [(0, 1)]), "`couplings` must be one vector"),
         (lambda: SQUARE.spin_correlations([J, 2 * J], 0), "`couplings` must be one vector"),
@@ -100,3 +101,26 @@ def test_a_plan_of_a_model_is_refused_with_what_takes_one():
     with pytest.raises(ModelError, match="must be an Embedding, got IsingModel"):
         pl.Plan(model)
     assert float(pl.plan(model).log_partition([1.0])) == pytest.approx(np.log(4 * np.cosh(1)))
+
+
+def test_plans_of_periodic_lattices_have_genus_one() -> None:
+    torus = pl.generate.torus(3, 4)
+    glass = pl.generate.spin_glass(torus, 1)
+    bare = pl.IsingModel(torus.edges, glass.couplings)
+    truth = pl.log_partition(glass, "brute-force").value
+    for graph in (torus, glass, bare):
+        plan = pl.plan(graph)
+        assert plan.genus == 1
+        assert plan.log_partition(glass.couplings).value == pytest.approx(truth, abs=1e-9)
+
+
+def test_plans_of_drawings_with_crossings_are_found_without_them() -> None:
+    square = pl.IsingModel(
+        [(0, 1), (1, 2), (2, 3), (3, 0)], J, positions=[(0, 0), (1, 1), (1, 0), (0, 1)]
+    )
+    found = pl.plan(square).log_partition(J).value
+    assert found == pytest.approx(pl.log_partition(square).value, abs=1e-12)
+    crossed = [(u, v) for u in range(5) for v in range(u)]
+    for positions in (None, np.random.default_rng(1).normal(size=(5, 2))):
+        with pytest.raises(NotPlanarError):
+            pl.plan(pl.IsingModel(crossed, 1.0, positions=positions))

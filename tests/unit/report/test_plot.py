@@ -57,6 +57,23 @@ def test_axes_are_taken_and_returned():
     assert figure.axes
 
 
+def test_names_of_small_models_are_written():
+    named = pl.IsingModel.from_couplings({("Paris", "Lyon"): 1.0, ("Lyon", "Nice"): -1.0})
+    for result in (None, pl.ground_state(named), pl.marginals(named)):
+        words = [text.get_text() for text in pl.plot(named, result).texts]
+        assert words == ["Paris", "Lyon", "Nice"]
+    labels = pl.MarkovRandomField([2, 2], [((0, 1), np.eye(2) + 1)], labels=["a", "b"])
+    assert [text.get_text() for text in pl.plot(labels).texts] == ["a", "b"]
+    assert not pl.plot(pl.generate.spin_glass(3, 1)).texts
+
+
+def test_sweeps_say_what_is_not_known():
+    dense = pl.IsingModel([(u, v) for u in range(6) for v in range(u)], 1.0)
+    energy, _, heat = pl.plot(None, pl.thermodynamics(dense, [0.5, 1.0], "mean-field"))
+    assert energy.get_title() == "energy (0 of 2 exact)"
+    assert [text.get_text() for text in heat.texts] == ["not known"]
+
+
 def test_large_lattices_are_images():
     glass = pl.generate.spin_glass(70, 1)
     axes = pl.plot(glass, np.ones(glass.num_spins, dtype=np.int8))

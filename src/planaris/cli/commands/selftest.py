@@ -32,7 +32,12 @@ BEGIN, END = "<!-- selftest: begin -->", "<!-- selftest: end -->"
 
 def selftest(
     hours: Annotated[
-        float, typer.Option(help="How long to run.", show_default="one minute", min=0.0)
+        float,
+        typer.Option(
+            help="How long random trials run; checks of fixed size add some minutes.",
+            show_default="one minute",
+            min=0.0,
+        ),
     ] = MINUTE,
     seed: Annotated[int, typer.Option(help="First seed of the random models.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; 0: one per core.")] = 0,

@@ -18,7 +18,7 @@ from planaris.errors import MethodError, ModelError, naming_row
 from planaris.kernels.plane_models import ModelRows, empty_rows, row_totals
 from planaris.models.arrays import as_real
 from planaris.models.base import energy_tolerance, exact_sum
-from planaris.models.ising import MAX_TOTAL
+from planaris.models.ising import MAX_TOTAL, IsingModel
 from planaris.planar.ground_state import PlanarCertificate, least_unsatisfied
 from planaris.planar.pfaffian.batch_results import GroundStates, LogPartitions, MarginalsBatch
 from planaris.planar.pfaffian.enclosure import prove_log_partition, prove_marginals, prove_rows
@@ -43,6 +43,10 @@ def as_couplings(couplings: ArrayLike, num_edges: int, threads: int = 1) -> Floa
     >>> as_couplings(0.5, 2).tolist()
     [[0.5, 0.5]]
     """
+    given: Any = couplings
+    if isinstance(given, IsingModel):
+        msg = "`couplings` must be numbers, one per edge, got an IsingModel; pass model.couplings"
+        raise ModelError(msg)
     values = as_real("couplings", couplings)
     if values.ndim == 0:
         values = np.full(num_edges, values)
@@ -52,7 +56,6 @@ def as_couplings(couplings: ArrayLike, num_edges: int, threads: int = 1) -> Floa
     rows = np.atleast_2d(values)
     # Certificates are found when they are asked for: what the caller may write into is copied.
     # Rows on disk are not.
-    given: Any = couplings
     in_memory = isinstance(given, np.ndarray) and not isinstance(given, np.memmap)
     copied = in_memory and given.flags.writeable and np.may_share_memory(rows, given)
     copy = empty_rows(*rows.shape) if copied else None

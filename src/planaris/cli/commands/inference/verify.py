@@ -31,6 +31,9 @@ def verify(
     from planaris.result import load_result
     from planaris.verify import check_result
 
+    if file.lower().endswith(".json") and format is None:
+        msg = f"the model comes first, then its result: planaris verify {result} {file}"
+        raise PlanarisError(msg)
     model, _ = load(file, format, evidence)
     found = load_result(result)
     try:
