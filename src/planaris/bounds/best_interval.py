@@ -323,12 +323,16 @@ def solve_easy(
     if exact.status == "time_limit":
         return out_of_time(model, method, 0.0)
     slack = 2 * EPSILON * (abs(exact.value) + abs(bare.constant))
+    excess = exact.excess
+    if excess is not None and bare.num_spins > model.num_spins:
+        excess -= LOG2  # with a bias spin every state counts twice
     return replace(
         exact,
         value=exact.value + bare.constant,
         lower=exact.lower + bare.constant - slack,
         upper=exact.upper + bare.constant + slack,
         method=method,
+        excess=excess,
         status="planar",
         certificate=None,
     )
