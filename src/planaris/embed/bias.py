@@ -36,7 +36,8 @@ class BiasedModel:
     kept, dropped : numpy.ndarray
         Spins whose field is kept, and those whose field had to be left out.
     proved : bool
-        True when no face holds a greater weight of spins (so always when none is dropped).
+        True when no face holds a greater weight of spins (so always when none is dropped), up to
+        the rounding of these sums.
     dropped_field : float
         Σ ``|h|`` over ``dropped``: energies, ground-state energies and log Z of the given model lie
         within this of those of ``model`` (log Z after taking off log 2 for the bias spin).

@@ -64,6 +64,13 @@ class Embedding:
     __repr__ = one_line
     _repr_html_ = fields_html
 
+    def __post_init__(self) -> None:
+        # Faces and genus are found once: what they follow from must not change behind them.
+        for name in ("edges", "rotation", "offsets", "outer"):
+            array = getattr(self, name)
+            if array is not None and array.flags.writeable:
+                object.__setattr__(self, name, _frozen(array.copy()))
+
     # -- ways to get one --------------------------------------------------------------------
 
     @classmethod
@@ -95,7 +102,9 @@ class Embedding:
             raise EmbeddingError(msg)
         offsets = np.zeros(n + 1, dtype=np.int32)
         np.cumsum(np.bincount(pairs.ravel(), minlength=n), out=offsets[1:])
-        embedding = cls(n, pairs, np.ascontiguousarray(given, dtype=np.int32), offsets)
+        embedding = cls(
+            n, _frozen(pairs), _frozen(np.array(given, dtype=np.int32)), _frozen(offsets)
+        )
         _ = embedding._faces
         return embedding
 
@@ -141,7 +150,8 @@ class Embedding:
         flaw, at_fault, rotation, offsets, outer = kernel.embed_drawing(n, pairs, points)
         if flaw:
             raise _crossing_error(flaw, at_fault, pairs)
-        return cls(n, pairs, rotation, offsets, outer)
+        held = map(_frozen, (pairs, rotation, offsets, outer))
+        return cls(n, *held)
 
     @classmethod
     def from_graph(cls, edges: ArrayLike, *, num_vertices: int) -> Embedding:
@@ -189,7 +199,8 @@ class Embedding:
         """
         n, pairs = _as_graph(edges, num_vertices)
         is_planar, rotation, offsets = kernel.embed_planar(n, pairs)
-        return cls(n, pairs, rotation, offsets) if is_planar else None
+        held = map(_frozen, (pairs, rotation, offsets))
+        return cls(n, *held) if is_planar else None
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Embedding:
@@ -240,10 +251,11 @@ class Embedding:
     @cached_property
     def _faces(self) -> tuple[IntArray, IntArray, IntArray]:
         try:
-            return kernel.trace_faces(self.edges, self.rotation, self.offsets)
+            faces = kernel.trace_faces(self.edges, self.rotation, self.offsets)
         except ValueError as error:
             msg = f"`rotation` must list every half-edge once, at its tail: {error}"
             raise EmbeddingError(msg) from error
+        return _frozen(faces[0]), _frozen(faces[1]), _frozen(faces[2])
 
     @property
     def face_of(self) -> IntArray:
@@ -282,7 +294,7 @@ class Embedding:
         Where no drawing says which one it is: the longest, of those the first.
         """
         if self.num_components == 1 and self.outer is not None and len(self.outer) == 1:
-            return self.face_of[self.outer]
+            return _frozen(self.face_of[self.outer])
         faces = np.full(self.num_components, -1, dtype=np.int32)
         lengths = self.face_lengths
         by_length = np.lexsort((-np.arange(len(lengths)), lengths)).astype(np.int32)
@@ -290,18 +302,18 @@ class Embedding:
         faces[self.component_of[self.tails[first]]] = by_length  # the last one stays
         if self.outer is not None:
             faces[self.component_of[self.tails[self.outer]]] = self.face_of[self.outer]
-        return faces
+        return _frozen(faces)
 
     @cached_property
     def bridges(self) -> IntArray:
         """Edges with the same face on both sides; in a plane embedding these are the bridges."""
         left, right = self.dual_edges.T
-        return np.flatnonzero(left == right).astype(np.int32)
+        return _frozen(np.flatnonzero(left == right).astype(np.int32))
 
     @cached_property
     def component_of(self) -> IntArray:
         """Connected component of every vertex."""
-        return connected_components(self.num_vertices, self.edges)
+        return _frozen(connected_components(self.num_vertices, self.edges))
 
     @cached_property
     def num_components(self) -> int:
@@ -325,7 +337,14 @@ class Embedding:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            object.__setattr__(self, name, value)
+            held = _frozen(value) if isinstance(value, np.ndarray) else value
+            object.__setattr__(self, name, held)
+
+
+def _frozen(array: IntArray) -> IntArray:
+    """Return an array that nobody else holds, read-only."""
+    array.setflags(write=False)
+    return array
 
 
 def _as_graph(edges: ArrayLike, num_vertices: int) -> tuple[int, IntArray]:

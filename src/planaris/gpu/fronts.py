@@ -106,7 +106,7 @@ class DeviceFronts:
         found = kernels or CudaKernels(device)
         self.num_edges, self.num_all = len(edges), len(elimination.signs)
         self.num_vertices = num_vertices
-        self._ends = torch.as_tensor(np.ascontiguousarray(edges), device=device).long()
+        self._ends = torch.as_tensor(np.array(edges), device=device).long()
         self._schedule = FrontSchedule(elimination.tree, elimination.signs, device, found)
         self._gauges = GaugeStates(edges, num_vertices, device, found)
 

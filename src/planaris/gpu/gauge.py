@@ -80,7 +80,7 @@ class GaugeStates:
         )
 
     def _hold(self, array: IntArray) -> Any:
-        found = import_torch().as_tensor(np.asarray(array, np.int32), device=self._device)
+        found = import_torch().as_tensor(np.array(array, np.int32), device=self._device)
         self._held.append(found)
         return found
 

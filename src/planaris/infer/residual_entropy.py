@@ -91,7 +91,9 @@ def _level_step(numbers: FloatArray) -> float:
     if not used.size or np.array_equal(used, np.round(used)):
         return 1.0
     least = float(used.min())
-    if not np.array_equal(used / least, np.round(used / least)):
+    with np.errstate(over="ignore"):
+        ratios = used / least
+    if not (np.isfinite(ratios).all() and np.array_equal(ratios, np.round(ratios))):
         msg = "`couplings` and `fields` must be integers, or multiples of the smallest of them"
         raise ModelError(msg)
     return least

@@ -102,6 +102,7 @@ def lift_log_partition(result: LogPartition, inverse: Inverse) -> LogPartition:
         value=result.value + shift,
         lower=math.nextafter(math.fsum([result.lower, shift, -error]), -math.inf),
         upper=math.nextafter(math.fsum([result.upper, shift, error]), math.inf),
+        excess=None if result.excess is None else result.excess + shift,
         certificate=None,
     )
 

@@ -186,8 +186,8 @@ class MarkovRandomField(ScaledModel):
     ) -> None:
         cards = as_integers("cardinalities", cardinalities)
         flat_scopes = as_integers("scopes", scopes)
-        self.scope_offsets = as_integers("scope_offsets", scope_offsets)
-        self.table_offsets = as_integers("table_offsets", table_offsets)
+        self.scope_offsets = as_integers("scope_offsets", scope_offsets).copy()
+        self.table_offsets = as_integers("table_offsets", table_offsets).copy()
         check_scopes(cards, flat_scopes, self.scope_offsets)
         check_table_sizes(cards[flat_scopes], self.scope_offsets, self.table_offsets)
         self.cardinalities = cards.astype(np.int32)

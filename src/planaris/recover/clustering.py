@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,9 +13,12 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.errors import ModelError
 from planaris.infer import ground_state
+from planaris.infer.domain_wall import most_above
 from planaris.models import IsingModel
 from planaris.models.arrays import as_number
+from planaris.models.base import EPS, sum_below
 from planaris.notebook import fields_html
+from planaris.relax.cut_form import energy_quantum
 from planaris.show import one_line
 
 
@@ -88,11 +92,19 @@ def two_clusters(
     best = ground_state(model, time_limit=budget)
     spins = best.spins * (best.spins[0] if len(nodes) else 1)
     apart = spins[pairs[:, 0]] != spins[pairs[:, 1]]
-    cost = float(np.abs(weights[apart == (weights > 0)]).sum()) + loops
+    terms = [*np.abs(weights[apart == (weights > 0)]).tolist(), loops]
+    above = most_above(best)
+    if model.num_edges < len(pairs):  # parallel edges were added up
+        above += EPS * math.fsum(np.abs(weights).tolist())
+    elif above < energy_quantum(model):
+        above = 0.0  # no split costs less by so little
     first = {node for node, spin in zip(nodes, spins.tolist(), strict=True) if spin > 0}
-    gap = 0.0 if best.exact else best.energy - best.lower
     return TwoClusters(
-        (first, set(nodes) - first), cost, max(cost - gap, 0.0), best.exact, best.method
+        (first, set(nodes) - first),
+        math.fsum(terms),
+        max(sum_below(*terms, -above), 0.0),
+        best.exact,
+        best.method,
     )
 
 

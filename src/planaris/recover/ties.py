@@ -16,7 +16,8 @@ from planaris.errors import MethodError, NotPlanarError, TooLargeError
 from planaris.infer import ground_state
 from planaris.models import IsingModel, require_ising
 from planaris.planar import plan
-from planaris.typing import BoolArray, FloatArray, Int8Array
+from planaris.result import GroundState
+from planaris.typing import FloatArray, Int8Array
 
 COLD = (20.0, 2e3, 2e5)
 """Inverse temperatures to try until only ground states come, for a weakest coupling of one. The
@@ -51,12 +52,13 @@ def sample_ground_states(
     Returns
     -------
     states : numpy.ndarray
-        int8, shape (size, n); each has the least energy.
+        int8, shape (size, n); each has the least energy, but for ``model.energy_tolerance``.
     how : str
         ``"planar"`` and ``"treewidth"``: exact samples at a temperature so low that only
         ground states came, uniform over them. ``"perturbation"``: ground states of
         slightly perturbed couplings; all of them can come, isolated twofold ties evenly, but
-        larger families not uniformly.
+        larger families not uniformly. Beside couplings so large that no perturbation is small
+        enough, always the same one.
 
     Examples
     --------
@@ -66,8 +68,8 @@ def sample_ground_states(
     ('planar', [-2.0], 8)
     """
     require_ising(model)
-    scaled = _in_units(model)
-    least = float(ground_state(scaled).energy)
+    bare = model.without_offset()
+    scaled, least = _in_units(bare), ground_state(bare)
     draw, how = _sampler(scaled)
     for beta in COLD:
         if draw is None:
@@ -77,17 +79,17 @@ def sample_ground_states(
             states = draw(cold, size, rng)
         except (MethodError, TooLargeError):  # too frustrated for this temperature, or too wide
             break
-        if _are_lowest(scaled, states, least).all():
+        if _are_lowest(bare, states, least):
             return states, how
-    return _perturbed(scaled, least, size, rng), "perturbation"
+    return _perturbed(bare, scaled, least, size, rng), "perturbation"
 
 
 def _in_units(model: IsingModel) -> IsingModel:
-    """Return the model with its weakest coupling or field at one, and no offset."""
+    """Return the model with its weakest coupling or field at one."""
     sizes = np.abs(np.concatenate([model.couplings, model.fields]))
     counted = sizes[sizes > NEGLIGIBLE * sizes.max(initial=0.0)]
     unit = float(counted.min()) if counted.size else 1.0
-    return model.without_offset().with_couplings(model.couplings / unit, model.fields / unit)
+    return model.with_couplings(model.couplings / unit, model.fields / unit)
 
 
 def _sampler(model: IsingModel) -> tuple[Draw | None, str]:
@@ -104,12 +106,23 @@ def _sampler(model: IsingModel) -> tuple[Draw | None, str]:
     return treewidth.sample, "treewidth"
 
 
-def _are_lowest(model: IsingModel, states: Int8Array, least: float) -> BoolArray:
+def _are_lowest(model: IsingModel, states: Int8Array, least: GroundState) -> bool:
     size = float(np.abs(model.couplings).sum() + np.abs(model.fields).sum())
-    return np.asarray(model.energy(states) <= least + TIE * size)
+    if np.any(model.energy(states) > least.energy + TIE * size):
+        return False
+    if TIE * size <= model.energy_tolerance:
+        return True
+    level = model.energy_terms(least.spins)  # energies as such say too little
+    return all(model.energy_above(state, level) <= model.energy_tolerance for state in states)
 
 
-def _perturbed(model: IsingModel, least: float, size: int, rng: np.random.Generator) -> Int8Array:
+def _perturbed(
+    bare: IsingModel,
+    model: IsingModel,
+    least: GroundState,
+    size: int,
+    rng: np.random.Generator,
+) -> Int8Array:
     """Return ground states of couplings moved by too little to change the order of levels."""
     states = np.empty((size, model.num_spins), dtype=np.int8)
     # Levels of integers are two apart; where others are closer, the step is made shorter.
@@ -123,7 +136,10 @@ def _perturbed(model: IsingModel, least: float, size: int, rng: np.random.Genera
         while True:
             fields = moved(model.fields) if model.has_fields else None
             row[:] = ground_state(model.with_couplings(moved(model.couplings), fields)).spins
-            if step < TIE or _are_lowest(model, row, least):
+            if _are_lowest(bare, row[None], least):
+                break
+            if step < TIE:
+                row[:] = least.spins
                 break
             step /= 16
     return states

@@ -8,6 +8,7 @@ import numpy as np
 
 from planaris.models import IsingModel
 from planaris.result import Marginals
+from planaris.result.answers import Tables
 from planaris.typing import FloatArray
 
 STRONG = 1e6
@@ -46,7 +47,8 @@ def stands_for(model: IsingModel, found: Marginals) -> bool:
 def of_strong_model(model: IsingModel, found: Marginals) -> Marginals:
     """Return marginals of the clipped model as those of the model that they stand for.
 
-    No probability differs by more than that of a violation, which is added to the error.
+    No probability differs by more than that of a violation, which is added to the error, and by
+    which ends are moved outwards. A certificate is about the clipped model, and is left out.
 
     >>> strong = IsingModel([(0, 1)], [1e13])
     >>> nodes, edges = np.array([0.5, 0.5]), np.array([1.0 - 1e-13])
@@ -57,7 +59,21 @@ def of_strong_model(model: IsingModel, found: Marginals) -> Marginals:
     violations = _violations(model, found)
     most = float(violations.sum()) * (1.0 + 1e-9) + len(violations) * found.error
     known = {name: fact for name, fact in found.stats.items() if name != "log_partition"}
-    return replace(found, error=found.error + most, log_partition=None, stats=known)
+    return replace(
+        found,
+        error=found.error + most,
+        nodes_lower=_moved(found.nodes_lower, -most),
+        nodes_upper=_moved(found.nodes_upper, most),
+        edges_lower=_moved(found.edges_lower, -most),
+        edges_upper=_moved(found.edges_upper, most),
+        log_partition=None,
+        certificate=None,
+        stats=known,
+    )
+
+
+def _moved(end: Tables | None, by: float) -> FloatArray | None:
+    return None if end is None else np.clip(np.asarray(end) + by, 0.0, 1.0)
 
 
 def _violations(model: IsingModel, found: Marginals) -> FloatArray:

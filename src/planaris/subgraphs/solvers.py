@@ -198,7 +198,9 @@ class _Cones:
         """Return log Z of every forest and a bound on its rounding error."""
         count, n = len(self.pieces), self.num_spins
         total = logs.reshape(count, n).sum(1)
-        sizes = np.bincount(self.field_owner, np.abs(couplings[self.is_field]), count)
+        # Without any fields or edges a bincount holds integers.
+        sizes = np.zeros(count)
+        sizes += np.bincount(self.field_owner, np.abs(couplings[self.is_field]), count)
         sizes += 2 * np.bincount(self.owner, np.abs(couplings[~self.is_field]), count)
         # |∂ log Z / ∂ field| <= 1: rounding of a message does no more harm above than its size.
         return total, EPSILON * (self.additions * (np.abs(total) + n) + 32 * sizes)

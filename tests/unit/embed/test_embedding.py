@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import copy
 import pickle
 
 import networkx as nx
 import numpy as np
 import pytest
 
+import planaris as pl
 from helpers.planar_graphs import near_threshold, planar_with_deletions
 from planaris import Embedding
+from planaris.embed import split_faces
 from planaris.errors import EmbeddingError, ModelError, PlanarisError
 from planaris.kernels.graph import is_planar
 from planaris.verify import check_plane
@@ -164,3 +167,49 @@ def test_a_million_vertices_in_a_path():
     edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
     plane = Embedding.from_graph(edges, num_vertices=n)
     assert (plane.num_faces, plane.genus, len(plane.bridges)) == (1, 0, n - 1)
+
+
+# -- arrays that callers keep ---------------------------------------------------------------------
+
+
+def test_an_embedding_keeps_no_array_of_the_caller():
+    """Faces are found once: log Z was wrong, and called proved, where a buffer was used again."""
+    lattice, rng = pl.generate.square_lattice(4), np.random.default_rng(0)
+    model = pl.IsingModel(lattice.edges, rng.normal(size=len(lattice.edges)))
+    truth = pl.log_partition(model, "brute-force").value
+    found = Embedding.from_graph(lattice.edges, num_vertices=16)
+    arrays = (found.edges.copy(), found.rotation.copy(), found.offsets.copy())
+    edges, rotation, offsets = (array.copy() for array in arrays)
+    begin = offsets[5]  # of a vertex with four neighbours
+    for embedding in (
+        Embedding.from_rotation(edges, rotation, num_vertices=16),
+        Embedding(16, edges, rotation, offsets),
+    ):
+        rotation[begin : begin + 2] = rotation[begin : begin + 2][::-1].copy()
+        edges[:] = edges[::-1].copy()
+        offsets[:] = 0
+        plan = pl.Plan(embedding)
+        for prove in (False, True):
+            answer = plan.log_partition(model.couplings, prove=prove)
+            assert answer.exact
+            assert answer.lower <= truth <= answer.upper
+        edges[:], rotation[:], offsets[:] = arrays
+
+
+def _through_a_pickle(embedding):
+    return pickle.loads(pickle.dumps(embedding))
+
+
+@pytest.mark.parametrize("copied", [lambda x: x, copy.copy, copy.deepcopy, _through_a_pickle])
+def test_arrays_of_an_embedding_are_read_only(copied):
+    drawn = pl.generate.square_lattice(3)
+    for embedding in (
+        Embedding.from_graph(drawn.edges, num_vertices=9),
+        Embedding.from_coordinates(drawn.edges, drawn.positions),
+        split_faces(Embedding.from_graph(drawn.edges, num_vertices=9), 3),
+    ):
+        held = copied(embedding)
+        for name in dir(held):
+            array = getattr(held, name)
+            if isinstance(array, np.ndarray) and name not in ("heads", "face_lengths"):
+                assert not array.flags.writeable, name  # heads and face lengths are new each time

@@ -65,3 +65,33 @@ def test_errors_of_models_with_numbers_of_all_sizes(seed: int):
     couplings = scale * rng.choice([-1, 1], len(edges)) + rng.normal(size=len(edges)) * 10
     fields = rng.choice([0.0, 1e6], 5) + rng.normal(size=5) * 10
     check(pl.IsingModel(edges, couplings, fields=fields, num_spins=5))
+
+
+def test_ends_of_a_clipped_model_are_moved_out_by_the_probability_of_violations() -> None:
+    """The error was enlarged by it, the ends beside it were not."""
+    from planaris.reductions.clip_couplings import of_strong_model
+    from planaris.result import Marginals, MarginalWindows
+
+    model = pl.IsingModel([(0, 1), (1, 2)], [1e13, 1.0], [0.5, 0.0, 0.0])
+    nodes, edges = np.array([0.7, 0.7, 0.6]), np.array([1.0 - 4e-13, 0.8])
+    clipped = Marginals(
+        nodes=nodes,
+        edges=edges,
+        error=1e-14,
+        method="interval",
+        nodes_lower=nodes - 1e-14,
+        nodes_upper=nodes + 1e-14,
+        edges_lower=edges - 1e-14,
+        edges_upper=np.minimum(edges + 1e-14, 1.0),
+        certificate=object.__new__(MarginalWindows),
+    )
+    found = of_strong_model(model, clipped)
+    assert found.certificate is None
+    for end, given in (
+        (found.nodes_lower, nodes),
+        (-found.nodes_upper, -nodes),
+        (found.edges_lower, edges),
+        (-found.edges_upper[1:], -edges[1:]),
+    ):
+        assert np.all(end <= given - 4e-13)
+    assert found.edges_upper[0] == 1.0

@@ -223,6 +223,8 @@ def test_ground_states_are_counted(unit: float) -> None:
 def test_uncountable_ground_states_are_refused() -> None:
     with pytest.raises(ModelError, match="multiples"):
         pl.ground_state_entropy(pl.generate.spin_glass(3, 1))
+    with pytest.raises(ModelError, match="multiples"):  # the ratio is no number
+        pl.ground_state_entropy(pl.IsingModel([(0, 1), (1, 2)], [5e-324, 2.0]))
     with pytest.raises(ModelError, match="IsingModel"):
         pl.ground_state_entropy(pl.MarkovRandomField([3], []))
     huge = pl.IsingModel([(0, 1), (1, 2), (2, 3), (0, 3)], [1e18, 1e18, -1e18, 1e18])

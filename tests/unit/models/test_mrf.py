@@ -278,3 +278,17 @@ def test_evidence_names_variables_by_number(variable) -> None:
     mrf = MarkovRandomField([2, 3], [((0, 1), np.ones((2, 3)))])
     with pytest.raises(ModelError, match="must name variables 0 to 1"):
         mrf.condition({variable: 1})
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_model_of_flat_arrays_keeps_none_of_them(dtype: type) -> None:
+    """Offsets of 64 bits were kept: log Z was wrong once their array was used again."""
+    numbers = ([2, 2, 2], [0, 1, 1, 2], [0, 2, 4])
+    cards, scopes, starts = (np.array(x, dtype=dtype) for x in numbers)
+    values, tables = np.log(np.arange(1.0, 9.0)), np.array([0, 4, 8], dtype=dtype)
+    model = MarkovRandomField.from_arrays(cards, scopes, starts, values, tables, log=True)
+    same = pickle.loads(pickle.dumps(model))
+    for array in (cards, scopes, starts, values, tables):
+        array[:] = 0
+    assert model == same
+    assert pl.log_partition(model).value == pl.log_partition(same).value

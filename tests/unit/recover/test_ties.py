@@ -109,3 +109,18 @@ def test_marginals_that_do_not_fit_are_bounded_in_the_time_given(
     found = Marginal(0.05, 0.2, time_limit=1.0).recover(seen)
     assert (found.exact, found.method) == (False, "interval")
     assert np.mean(found.labels != 1) < 0.05
+
+
+@pytest.mark.parametrize("fields", [False, True])
+def test_what_is_drawn_has_the_least_energy_beside_huge_couplings(fields: bool) -> None:
+    """Energies that a coupling of 1e17 rounds away were not looked at."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        model = pl.IsingModel(
+            K5,
+            rng.choice([-1.0, 1.0], 10) * rng.choice([0.3, 1.0, 2.0, 1e17], 10),
+            rng.choice([0.0, 0.4, 1e17], 5) if fields else None,
+        )
+        level = model.energy_terms(pl.ground_state(model, "brute-force").spins)
+        states, _ = sample_ground_states(model, 20, rng)
+        assert all(model.energy_above(s, level) <= model.energy_tolerance for s in states)

@@ -47,6 +47,27 @@ def clustering_cost(graph: nx.Graph, side: dict) -> float:
     return sum(abs(w) for u, v, w in graph.edges(data="weight") if (w > 0) == (side[u] != side[v]))
 
 
+@pytest.mark.parametrize("parallel", [False, True])
+def test_no_two_clusters_cost_less_than_the_lower_end(parallel: bool) -> None:
+    """It was rounded to nearest, and the tolerance of what counts as exact left out."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        graph = nx.MultiGraph() if parallel else nx.Graph()
+        for u, v in [*itertools.combinations(range(6), 2), *([(0, 1), (1, 2)] if parallel else [])]:
+            weight = rng.normal() if seed % 2 else rng.choice([0.1, 0.2, 0.3, 0.7, 1e-13, 1e9])
+            graph.add_edge(u, v, weight=float(weight * rng.choice([-1, 1])))
+        found = two_clusters(graph)
+        best = min(
+            sum(
+                Fraction(abs(w))
+                for u, v, w in graph.edges(data="weight")
+                if (w > 0) == (side[u] != side[v])
+            )
+            for side in itertools.product((0, 1), repeat=6)
+        )
+        assert Fraction(found.lower) <= best
+
+
 @pytest.mark.parametrize("base", [nx.grid_2d_graph(3, 4), nx.complete_graph(6), nx.path_graph(3)])
 def test_two_clusters_are_the_best_of_all(base: nx.Graph, rng: np.random.Generator) -> None:
     graph = base.copy()

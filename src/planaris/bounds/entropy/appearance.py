@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from planaris.errors import ModelError
+from planaris.kernels.graph import connected_components
+from planaris.models.arrays import as_real
 from planaris.subgraphs.families import heaviest_forest
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -82,6 +85,50 @@ def appearance_of(count: int, trees: Trees) -> FloatArray:
     owner = np.repeat(weights, [len(edges) for edges in members])
     edges = np.concatenate([np.zeros(0, dtype=np.int64), *members])
     return np.minimum(np.bincount(edges, owner, count), 1.0)
+
+
+def given_trees(n: int, pairs: IntArray, rho: FloatArray | Trees) -> Trees:
+    """Return forests that somebody gave, checked, or those nearest to given probabilities.
+
+    No other probabilities bound log Z: they lie in the spanning tree polytope.
+
+    >>> triangle = np.array([[0, 1], [1, 2], [0, 2]])
+    >>> trees = given_trees(3, triangle, np.ones(3))
+    >>> appearance_of(3, trees).round(3).tolist()
+    [0.667, 0.667, 0.667]
+    """
+    if not isinstance(rho, tuple):
+        wanted = as_real("rho", rho)
+        if wanted.shape != (len(pairs),) or not np.isfinite(wanted).all():
+            msg = f"`rho` must hold {len(pairs)} finite numbers, one per edge, got {rho!r}"
+            raise ModelError(msg)
+        return trees_with(n, pairs, np.clip(wanted, 0.0, 1.0))
+    given, members = rho
+    weights, forests = as_real("rho", given), [_as_forest(n, pairs, edges) for edges in members]
+    if weights.shape != (len(forests),):
+        msg = f"`rho` must have a weight per forest, got {weights.size} for {len(forests)}"
+        raise ModelError(msg)
+    total = float(weights.sum())
+    if not (np.all(weights >= 0) and abs(total - 1.0) <= CLOSE):
+        msg = f"`rho`: the weights of the forests must not be negative and add up to 1, got {total}"
+        raise ModelError(msg)
+    return weights / total, forests
+
+
+def _as_forest(n: int, pairs: IntArray, members: LongArray) -> LongArray:
+    edges = np.asarray(members)
+    if edges.ndim != 1 or (edges.size and edges.dtype.kind not in "iu"):
+        msg = f"`rho`: a forest must be a list of edges, got {members!r}"
+        raise ModelError(msg)
+    edges = edges.astype(np.int64)
+    if edges.size and not 0 <= edges.min() <= edges.max() < len(pairs):
+        msg = f"`rho`: forests must hold edges from 0 to {len(pairs) - 1}, got {edges.tolist()[:9]}"
+        raise ModelError(msg)
+    joined = connected_components(n, np.ascontiguousarray(pairs[edges], dtype=np.int32))
+    if len(edges) + len(np.unique(joined)) != n:
+        msg = f"`rho`: edges of a forest must close no cycle, got {edges.tolist()[:9]}"
+        raise ModelError(msg)
+    return edges
 
 
 def trees_with(n: int, pairs: IntArray, rho: FloatArray) -> Trees:

@@ -17,6 +17,7 @@ import numpy as np
 from planaris.bounds.entropy.appearance import (
     Trees,
     appearance_of,
+    given_trees,
     trees_with,
     uniform_tree_probabilities,
     weighted_tree_probabilities,
@@ -79,17 +80,13 @@ class LabelTreeProgram:
     def set_rho(self, rho: FloatArray | Trees | str) -> None:
         """Take edge appearance probabilities; ``"optimal"`` ones are found."""
         n, edges = self.mixture.n, self.mixture.edges
-        if isinstance(rho, tuple):
-            self.set_trees(rho)
-        elif isinstance(rho, str) and rho == "optimal":
+        if not isinstance(rho, str):
+            self.set_trees(given_trees(n, edges, rho))
+        elif rho == "optimal":
             self.improve_trees()
         else:
-            if isinstance(rho, str):
-                UNLIMITED.check_memory(
-                    24.0 * n * n, f"spanning trees of {n} variables", "give `rho`"
-                )
-                rho = self._named(rho)
-            self.set_trees(trees_with(n, edges, np.asarray(rho, dtype=np.float64)))
+            UNLIMITED.check_memory(24.0 * n * n, f"spanning trees of {n} variables", "give `rho`")
+            self.set_trees(trees_with(n, edges, self._named(rho)))
 
     def _named(self, rho: str) -> FloatArray:
         n, edges = self.mixture.n, self.mixture.edges

@@ -56,11 +56,12 @@ def entropy_bound(
         Cycles added per round: all that the search finds, or, as SJ07 did, the one of the
         shortest path of every spin.
     rho : numpy.ndarray, tuple, "uniform", "weighted" or "optimal"
-        Edge appearance probabilities of the tree-reweighted entropy: given, those of forests
-        ``(weights, [edges of each])``, of the uniform spanning tree, of trees that weigh as
-        much as the sum of |J| of their edges (SJ07; of labels: of the spreads of their tables),
-        or optimised over the spanning tree polytope. All but given arrays and, for spins,
-        ``"optimal"`` leave a certificate.
+        Edge appearance probabilities of the tree-reweighted entropy: those of a mixture of
+        forests nearest to the given ones, those of forests ``(weights, [edges of each])``, of the
+        uniform spanning tree, of trees that weigh as much as the sum of |J| of their edges
+        (SJ07; of labels: of the spreads of their tables), or optimised over the spanning tree
+        polytope. For spins, ``"optimal"`` leaves no certificate, nor does ``"uniform"`` with
+        moments of all pairs.
     tolerance : float
         Largest duality gap of each program.
     max_rounds : int

@@ -12,6 +12,7 @@ import scipy
 from planaris.bounds.entropy.appearance import (
     Trees,
     appearance_of,
+    given_trees,
     trees_with,
     uniform_tree_probabilities,
     weighted_tree_probabilities,
@@ -94,10 +95,9 @@ class EntropyProgram:
     def choose_rho(self, rho: FloatArray | Trees | str) -> None:
         """Set ρ as :func:`entropy_bound` names it."""
         n, edges = self.model.num_spins, self.model.edges
-        if isinstance(rho, tuple):
-            self.set_rho(appearance_of(len(edges), rho), rho)
-        elif not isinstance(rho, str):
-            self.set_rho(np.asarray(rho, dtype=np.float64))
+        if not isinstance(rho, str):
+            trees = given_trees(n, edges, rho)
+            self.set_rho(appearance_of(len(edges), trees), trees)
         elif rho == "weighted":
             _check_inverse(n)
             wanted = weighted_tree_probabilities(n, edges, np.abs(self.model.couplings))
@@ -269,7 +269,10 @@ class EntropyProgram:
 
     def proof(self) -> GaussianEntropyBound | None:
         """Return the tangent that gave the bound and its multipliers, where there are any."""
-        lacks_trees = self.kind == "trw" and self.trees is None
+        # Uniform trees are those of all pairs for the checker, and here those of the edges.
+        more_pairs = len(self.pairs) > self.model.num_edges
+        no_trees = self.trees is None or (not self.trees[1] and more_pairs)
+        lacks_trees = self.kind == "trw" and no_trees
         if self.evidence is None or lacks_trees or not self.only_cycles:
             return None
         if not _is_inside(self.model.num_spins, self.pairs, self.evidence.z):

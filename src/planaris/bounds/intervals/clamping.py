@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.bounds.decomposition.planar import pdc
 from planaris.models import IsingModel, require_ising
+from planaris.models.base import EPS, sum_below
 from planaris.notebook import fields_html
 from planaris.result import LogPartition
 from planaris.show import one_line
@@ -65,10 +66,12 @@ def clamped_marginals(
     chosen = np.arange(model.num_spins) if spins is None else np.atleast_1d(np.asarray(spins))
     nodes, lower, upper = (np.empty(len(chosen)) for _ in range(3))
     for k, v in enumerate(chosen.tolist()):
-        plus, minus = (bound(clamp(model, v, s)) for s in (1, -1))
+        up, down = (clamp(model, v, s) for s in (1, -1))
+        plus, minus = bound(up), bound(down)
+        lost = _rounded(model, up, v, 1) + _rounded(model, down, v, -1)
         nodes[k] = _logistic(plus.upper - minus.upper)
-        lower[k] = _logistic(plus.lower - minus.upper)
-        upper[k] = _logistic(plus.upper - minus.lower)
+        lower[k] = _logistic_below(sum_below(plus.lower, -minus.upper, -lost))
+        upper[k] = _logistic_above(-sum_below(minus.lower, -plus.upper, -lost))
     return ClampedMarginals(nodes, lower, upper)
 
 
@@ -95,6 +98,36 @@ def clamp(model: IsingModel, spin: int, value: int) -> IsingModel:
         offset=model.offset + value * float(model.fields[spin]) - math.log(2.0),
         labels=model.labels,
     )
+
+
+def _rounded(model: IsingModel, clamped: IsingModel, spin: int, value: int) -> float:
+    """Return how much the numbers of a clamped model were rounded, in all.
+
+    >>> strong = IsingModel([(0, 1)], [1.0], fields=[0.0, 2.0**54])
+    >>> _rounded(strong, clamp(strong, 0, 1), 0, 1)
+    1.0
+    """
+    touching = (model.edges == spin).any(1)
+    other = (model.edges[touching].sum(1) - spin).tolist()
+    held, old = clamped.fields.tolist(), model.fields.tolist()
+    missed = [
+        math.fsum([old[u], value * coupling, -held[u]])
+        for u, coupling in zip(other, model.couplings[touching].tolist(), strict=True)
+    ]
+    missed.append(math.fsum([model.offset, value * old[spin], -math.log(2.0), -clamped.offset]))
+    return math.fsum(map(abs, missed)) * (1.0 + 4 * EPS)
+
+
+def _logistic_below(difference: float) -> float:
+    """Return a number below the logistic function, which is never one."""
+    if difference < -700:
+        return 0.0
+    return min(_logistic(difference) * (1.0 - 8 * EPS), math.nextafter(1.0, 0.0))
+
+
+def _logistic_above(difference: float) -> float:
+    """Return a number above the logistic function, which is never zero."""
+    return min(_logistic(max(difference, -699.0)) * (1.0 + 8 * EPS), 1.0)
 
 
 def _logistic(difference: float) -> float:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris.bounds.best_interval import BestInterval, crude_upper
+from planaris.bounds.best_interval import BestInterval, crude_upper, without_bias
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.embed import embedding_with_handles
 from planaris.errors import MethodError, TimeLimitError
@@ -152,19 +152,12 @@ def _put_back(
             embedding = embedding_with_handles(
                 edges, num_vertices=bare.num_spins, max_handles=len(left)
             )
-        found: LogPartition = plan(embedding).log_partition(
-            bare.couplings[order], time_limit=clock.share(0.5)
-        )
+        turned = plan(embedding).log_partition(bare.couplings[order], time_limit=clock.share(0.5))
     except (MethodError, TimeoutError):
         return None
-    slack = 2 * EPSILON * (abs(found.value) + abs(bare.constant))
-    lower, upper = found.lower + bare.constant - slack, found.upper + bare.constant + slack
-    clock.offer("handles", lower=lower, upper=upper)
-    if not found.exact:
-        return None
-    return replace(
-        found, value=found.value + bare.constant, lower=lower, upper=upper, method="planar"
-    )
+    found = without_bias(turned, bare)
+    clock.offer("handles", lower=found.lower, upper=found.upper)
+    return replace(found, method="planar") if found.exact else None
 
 
 def planar_rest(bare: BiasModel, *, budget: Budget = UNLIMITED) -> tuple[LongArray, LongArray]:

@@ -212,6 +212,7 @@ def _held(
         value=found.value + LOG2,
         lower=found.lower + LOG2 - slack,
         upper=found.upper + LOG2 + slack,
+        excess=None if found.excess is None else found.excess + LOG2,
         pseudomarginals=None,
         certificate=HeldSpin(hub, found.certificate),
     )

@@ -183,6 +183,14 @@ def test_given_subgraphs_are_checked() -> None:
         pdc(model, subgraphs="stars")
 
 
+def test_given_forests_may_hold_no_field() -> None:
+    """Beside a subgraph that is no forest and holds all fields: it ended in a TypeError."""
+    model = IsingModel(K5, 0.5, [1.0, 0.0, 0.0, 0.0, 0.0])
+    truth = enumerate_states(model).log_partition
+    found = pdc(model, subgraphs=[[0, 1, 2, 3, 4, 5, 10], [6, 7, 8, 9]])
+    assert found.lower <= truth <= found.upper
+
+
 def test_time_limits_are_kept(rng: np.random.Generator) -> None:
     model = lattice(rng, 16, 16, 1.0)
     with use_clock(TickClock(0.01)) as clock:

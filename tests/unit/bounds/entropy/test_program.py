@@ -11,11 +11,12 @@ import pytest
 import planaris as pl
 from planaris.bounds.entropy.appearance import uniform_tree_probabilities
 from planaris.bounds.entropy.entropies import LogDetEntropy, TreeEntropy
-from planaris.errors import MethodError, TooLargeError
-from planaris.models import IsingModel
+from planaris.errors import MethodError, ModelError, TooLargeError
+from planaris.models import IsingModel, MarkovRandomField
 from planaris.reference.brute_force import enumerate_states
 from planaris.relax import entropy_bound
 from planaris.subgraphs.families import heaviest_forest
+from planaris.verify import check_result
 
 KINDS = list(itertools.product(["trw", "log-det"], ["local", "psd", "cycle", "marginal"]))
 
@@ -158,3 +159,59 @@ def test_bounds_on_labels_hold_where_spins_lose_digits(entropy):
         factors = [((0,), [0.0, a]), ((1,), [0.0, b]), ((0, 1), [[0.0, 0.0], [0.0, -0.7e17]])]
         found = entropy_bound(pl.MarkovRandomField([2, 2], factors, log=True), entropy=entropy)
         assert found.lower <= np.log(1 + np.exp(a) + np.exp(b)) <= found.upper
+
+
+# -- given appearance probabilities ---------------------------------------------------------------
+
+K4 = [(u, v) for u in range(4) for v in range(u)]
+
+
+def _glass(seed):
+    rng = np.random.default_rng(seed)
+    return IsingModel(K4, rng.normal(size=6), rng.normal(size=4))
+
+
+@pytest.mark.parametrize("rho", [np.ones(6), np.full(6, 3.0), np.full(6, 0.1), np.arange(6.0) / 5])
+@pytest.mark.parametrize("polytope", ["local", "cycle", "psd", "marginal"])
+def test_any_given_probabilities_bound_log_z(rho, polytope):
+    """Outside the spanning tree polytope they bounded nothing: ends below log Z, said proved."""
+    for seed in range(5):
+        model = _glass(seed)
+        found = entropy_bound(model, rho=rho, polytope=polytope)
+        assert found.upper >= enumerate_states(model).log_partition - 1e-12
+        check_result(model, found)
+
+
+@pytest.mark.parametrize(
+    "rho",
+    [
+        (np.array([0.5]), [[0, 1]]),
+        (np.array([1.5, -0.5]), [[0, 1], [2]]),
+        (np.array([1.0]), [[0, 0]]),
+        (np.array([1.0]), [[0, 1, 2]]),
+        (np.array([1.0]), [[6]]),
+        (np.array([1.0]), [[0.5]]),
+        (np.array([1.0, 0.0]), [[0, 1]]),
+        np.ones(5),
+        np.full(6, np.nan),
+    ],
+)
+def test_what_is_no_mixture_of_forests_is_refused(rho):
+    for model in (_glass(0), MarkovRandomField([3] * 4, [(edge, np.eye(3) + 1) for edge in K4])):
+        with pytest.raises(ModelError, match="rho"):
+            entropy_bound(model, rho=rho, polytope="local")
+
+
+def test_a_forest_may_be_empty():
+    model = _glass(1)
+    found = entropy_bound(model, rho=(np.array([0.5, 0.5]), [[0, 1, 3], []]))
+    assert found.upper >= enumerate_states(model).log_partition
+    check_result(model, found)
+
+
+@pytest.mark.parametrize("families", [("psd",), ("wheels", "psd")])
+def test_bounds_over_the_moments_of_all_pairs_can_be_checked(families):
+    """The checker took the uniform trees of all pairs, and refused a bound that holds."""
+    lattice, rng = pl.generate.square_lattice(3, 4), np.random.default_rng(0)
+    model = IsingModel(lattice.edges, rng.choice([-1.0, 1.0], 17), 0.1 * rng.normal(size=12))
+    check_result(model, entropy_bound(model, families=families, max_rounds=2))

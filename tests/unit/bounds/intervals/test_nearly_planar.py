@@ -104,3 +104,14 @@ def test_degenerate_models() -> None:
         truth = enumerate_states(model).log_partition
         found = leave_out(model)
         assert found.lower - 1e-9 <= truth <= found.upper + 1e-9
+
+
+@pytest.mark.parametrize("fields", [0, 3])
+@pytest.mark.parametrize("max_handles", [0, 3])
+def test_what_is_left_out_and_put_back_can_be_checked(fields, max_handles):
+    """The certificate was about the edges in another order, and refused."""
+    for seed in range(5):
+        model = with_added(np.random.default_rng(seed), 3, 2, fields)
+        found = leave_out(model, max_handles=max_handles)
+        check_result(model, found)
+        assert found.exact or max_handles == 0
