@@ -18,7 +18,7 @@ import numpy as np
 from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels import graph as kernel
 from planaris.kernels.graph import connected_components
-from planaris.models.arrays import as_edges, as_positions
+from planaris.models.arrays import as_edges, as_positions, frozen, held
 from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import ArrayLike, IntArray
@@ -67,9 +67,8 @@ class Embedding:
     def __post_init__(self) -> None:
         # Faces and genus are found once: what they follow from must not change behind them.
         for name in ("edges", "rotation", "offsets", "outer"):
-            array = getattr(self, name)
-            if array is not None and array.flags.writeable:
-                object.__setattr__(self, name, _frozen(array.copy()))
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, held(array))
 
     # -- ways to get one --------------------------------------------------------------------
 
@@ -102,9 +101,7 @@ class Embedding:
             raise EmbeddingError(msg)
         offsets = np.zeros(n + 1, dtype=np.int32)
         np.cumsum(np.bincount(pairs.ravel(), minlength=n), out=offsets[1:])
-        embedding = cls(
-            n, _frozen(pairs), _frozen(np.array(given, dtype=np.int32)), _frozen(offsets)
-        )
+        embedding = cls(n, frozen(pairs), frozen(np.array(given, dtype=np.int32)), frozen(offsets))
         _ = embedding._faces
         return embedding
 
@@ -150,8 +147,7 @@ class Embedding:
         flaw, at_fault, rotation, offsets, outer = kernel.embed_drawing(n, pairs, points)
         if flaw:
             raise _crossing_error(flaw, at_fault, pairs)
-        held = map(_frozen, (pairs, rotation, offsets, outer))
-        return cls(n, *held)
+        return cls(n, *map(frozen, (pairs, rotation, offsets, outer)))
 
     @classmethod
     def from_graph(cls, edges: ArrayLike, *, num_vertices: int) -> Embedding:
@@ -199,8 +195,7 @@ class Embedding:
         """
         n, pairs = _as_graph(edges, num_vertices)
         is_planar, rotation, offsets = kernel.embed_planar(n, pairs)
-        held = map(_frozen, (pairs, rotation, offsets))
-        return cls(n, *held) if is_planar else None
+        return cls(n, *map(frozen, (pairs, rotation, offsets))) if is_planar else None
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Embedding:
@@ -255,7 +250,7 @@ class Embedding:
         except ValueError as error:
             msg = f"`rotation` must list every half-edge once, at its tail: {error}"
             raise EmbeddingError(msg) from error
-        return _frozen(faces[0]), _frozen(faces[1]), _frozen(faces[2])
+        return frozen(faces[0]), frozen(faces[1]), frozen(faces[2])
 
     @property
     def face_of(self) -> IntArray:
@@ -294,7 +289,7 @@ class Embedding:
         Where no drawing says which one it is: the longest, of those the first.
         """
         if self.num_components == 1 and self.outer is not None and len(self.outer) == 1:
-            return _frozen(self.face_of[self.outer])
+            return frozen(self.face_of[self.outer])
         faces = np.full(self.num_components, -1, dtype=np.int32)
         lengths = self.face_lengths
         by_length = np.lexsort((-np.arange(len(lengths)), lengths)).astype(np.int32)
@@ -302,18 +297,18 @@ class Embedding:
         faces[self.component_of[self.tails[first]]] = by_length  # the last one stays
         if self.outer is not None:
             faces[self.component_of[self.tails[self.outer]]] = self.face_of[self.outer]
-        return _frozen(faces)
+        return frozen(faces)
 
     @cached_property
     def bridges(self) -> IntArray:
         """Edges with the same face on both sides; in a plane embedding these are the bridges."""
         left, right = self.dual_edges.T
-        return _frozen(np.flatnonzero(left == right).astype(np.int32))
+        return frozen(np.flatnonzero(left == right).astype(np.int32))
 
     @cached_property
     def component_of(self) -> IntArray:
         """Connected component of every vertex."""
-        return _frozen(connected_components(self.num_vertices, self.edges))
+        return frozen(connected_components(self.num_vertices, self.edges))
 
     @cached_property
     def num_components(self) -> int:
@@ -337,14 +332,9 @@ class Embedding:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            held = _frozen(value) if isinstance(value, np.ndarray) else value
-            object.__setattr__(self, name, held)
-
-
-def _frozen(array: IntArray) -> IntArray:
-    """Return an array that nobody else holds, read-only."""
-    array.setflags(write=False)
-    return array
+            object.__setattr__(
+                self, name, frozen(value) if isinstance(value, np.ndarray) else value
+            )
 
 
 def _as_graph(edges: ArrayLike, num_vertices: int) -> tuple[int, IntArray]:

@@ -8,12 +8,15 @@ import operator
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planaris.errors import ModelError, refuse_masked
 from planaris.typing import Array, ArrayLike, FloatArray, IntArray, LongArray, Rng
+
+Number = TypeVar("Number", bound=np.generic)
 
 MAX_SPINS = 2**30
 """Half-edges are numbered in int32."""
@@ -63,6 +66,22 @@ def as_names(
         msg = f"`{name}` must be different, got {twice!r} twice"
         raise ModelError(msg, label=twice)
     return range(length) if names == list(range(length)) else names
+
+
+def frozen(array: NDArray[Number]) -> NDArray[Number]:
+    """Return an array that nobody else holds, read-only."""
+    array.setflags(write=False)
+    return array
+
+
+def held(array: NDArray[Number]) -> NDArray[Number]:
+    """Return a read-only array: a copy, unless nobody can write to the given one.
+
+    >>> mine = np.arange(3)
+    >>> held(mine) is mine, held(held(mine)).flags.writeable, mine.flags.writeable
+    (False, False, True)
+    """
+    return frozen(array.copy()) if array.flags.writeable else array
 
 
 def as_edges(edges: ArrayLike, num_vertices: int, *, name: str = "edges") -> IntArray:

@@ -11,7 +11,15 @@ import numpy as np
 from planaris.errors import ModelError
 from planaris.generate import Lattice
 from planaris.models import IsingModel
-from planaris.models.arrays import as_array, as_edges, as_positions, as_real, as_rng, checked_count
+from planaris.models.arrays import (
+    as_array,
+    as_edges,
+    as_positions,
+    as_real,
+    as_rng,
+    checked_count,
+    held,
+)
 from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import (
@@ -43,6 +51,10 @@ class Graph:
     num_nodes: int
     edges: IntArray
     positions: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        # Components and neighbours are found once: edges must not change behind them.
+        object.__setattr__(self, "edges", held(self.edges))
 
     __repr__ = one_line
     _repr_html_ = fields_html

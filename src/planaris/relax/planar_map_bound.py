@@ -91,7 +91,8 @@ def map_bound(
         with budget.for_structure():
             family = _whole_if_planar(bare) if subgraphs == "auto" else []
         family = family or planar_subgraphs(bare, subgraphs, rng, budget=half)
-        family = [members for members in family if len(members)]
+        # Of a single edge its size is known, as it is of all that no subgraph holds.
+        family = [members for members in family if len(members)] or [np.zeros(1, np.int64)]
         master = _Master(bare, family, budget, setup=budget)
     except TimeoutError:  # the sizes of all couplings are all that can be said
         family, budget = [np.arange(bare.num_edges)], budget.within(0.0)

@@ -237,6 +237,14 @@ def test_all_estimators_are_made_and_asked_alike(kind: type[Estimator]) -> None:
     assert found.labels.shape == (25,)
 
 
+def test_graphs_keep_their_edges() -> None:
+    edges = np.array([[0, 1], [1, 2]], dtype=np.int32)
+    graph = pl.recover.Graph(3, edges)
+    edges[:] = [[0, 1], [0, 1]]
+    assert graph.components[0] == 1
+    assert edges.flags.writeable
+
+
 def test_labels_of_a_proved_program_are_the_proved_ones() -> None:
     graph = as_graph((4, [(1, 0), (3, 2), (2, 0)]))
     seen = Observations(graph, edges=[1, 1, 0], nodes=[-1, 0, 0, -1])

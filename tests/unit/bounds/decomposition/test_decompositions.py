@@ -14,7 +14,7 @@ from planaris.bounds.decomposition.trees import TreeMixture, grow_trees, tree_de
 from planaris.bounds.mean_field_clusters import PlanarCore, planar_clusters
 from planaris.budget import control, use_clock
 from planaris.errors import MethodError
-from planaris.generate import square_lattice
+from planaris.generate import spin_glass, square_lattice
 from planaris.kernels.graph import colour_classes, is_planar
 from planaris.kernels.relaxations import Forest
 from planaris.models.bias_spin import fields2bias
@@ -116,6 +116,13 @@ def test_map_bound_equals_the_cycle_lp(rng: np.random.Generator) -> None:
         assert ours.lower == pytest.approx(theirs.lower, abs=1e-5)
         minimum = enumerate_states(model).energy
         assert ours.lower - 1e-9 <= minimum <= ours.energy + 1e-9
+
+
+@pytest.mark.parametrize("subgraphs", [[], [[]]])
+def test_map_bound_without_subgraphs_is_the_sum_of_sizes(subgraphs: list[list[int]]) -> None:
+    model = spin_glass(3, 1)
+    least = -np.abs(model.couplings).sum()
+    assert map_bound(model, subgraphs=subgraphs).lower == pytest.approx(least, rel=1e-12)
 
 
 def test_map_bound_with_fields_is_a_bound(rng: np.random.Generator) -> None:
