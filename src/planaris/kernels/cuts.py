@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
@@ -94,6 +94,34 @@ class CutPacking:
         for column in reversed(range(digits.shape[1])):
             total += np.ldexp(digits[:, column].astype(np.float64), self.exponent + 32 * column)
         return total
+
+    def crossings(self, edges: IntArray) -> Iterator[tuple[LongArray, LongArray]]:
+        """Yield all pairs (set, edge) such that the set holds one end of the edge.
+
+        Examples
+        --------
+        >>> from planaris.matching.tjoins import minimum_tjoin
+        >>> path = np.array([(0, 1), (1, 2)], dtype=np.int32)
+        >>> packing = minimum_tjoin(3, path, [1, 1], odd=[0, 2]).certificate
+        >>> sum(len(sets) for sets, _ in packing.crossings(path)) > 0
+        True
+        """
+        places = max(int(edges.max(initial=-1)), int(self.order.max(initial=-1))) + 1
+        home = np.full(places, -1, dtype=np.int64)  # the innermost set that holds a vertex
+        level = np.zeros(self.num_sets + 1, dtype=np.int64)  # the last entry: outside all sets
+        parent = self.parent.tolist()
+        for k in range(self.num_sets):  # parents come first
+            home[self.members(k)] = k
+            level[k] = level[parent[k]] + 1
+        a, b = home[edges[:, 0]], home[edges[:, 1]]
+        apart = np.flatnonzero(a != b)
+        while apart.size:
+            for side, other in ((a, b), (b, a)):
+                climb = apart[side[apart] != other[apart]]
+                climb = climb[level[side[climb]] >= np.maximum(level[other[climb]], 1)]
+                yield side[climb], climb
+                side[climb] = self.parent[side[climb]]
+            apart = apart[a[apart] != b[apart]]
 
     def value(self, k: int) -> Fraction:
         """Return the value of set `k`, exactly."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planaris.budget import Budget
+from planaris.kernels.graph import connected_components
 from planaris.kernels.relaxations import (
     CutReduction,
     improve_spins,
@@ -23,7 +24,7 @@ from planaris.kernels.relaxations import (
 from planaris.models import IsingModel, fields2bias
 from planaris.models.base import exact_sum, once_per_model
 from planaris.result import GroundState
-from planaris.typing import FloatArray, Int8Array, IntArray
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 UNIT = 2.0**-53
 """Unit roundoff of double precision."""
@@ -302,6 +303,31 @@ def with_offset(found: GroundState, model: IsingModel) -> GroundState:
         for row in found.trace
     ]
     return found.restated(model, found.spins, lower, trace=trace)
+
+
+def implied_disagreements(
+    num_spins: int, edges: IntArray, held: LongArray, differ: BoolArray
+) -> tuple[BoolArray, BoolArray] | None:
+    """Return which edges have equal ends, and which different ones, where some are given.
+
+    None if the given ones, ``held``, contradict each other: consistent ones leave at least one cut.
+
+    Examples
+    --------
+    >>> triangle = np.array([(0, 1), (1, 2), (0, 2)], dtype=np.int32)
+    >>> implied_disagreements(3, triangle, np.array([0, 1]), np.array([True, False]))
+    (array([False,  True, False]), array([ True, False,  True]))
+    """
+    # Two copies of every spin, one for each sign: a given edge joins copies.
+    (u, v), n = edges[held].T, num_spins
+    pairs = np.concatenate(
+        [np.column_stack([u, v + n * differ]), np.column_stack([u + n, v + n * ~differ])]
+    )
+    label = connected_components(2 * n, np.ascontiguousarray(pairs, dtype=np.int32))
+    if np.any(label[:n] == label[n:]):
+        return None
+    first, second = label[edges[:, 0]], edges[:, 1]
+    return first == label[second], first == label[second + n]
 
 
 def missing_edges(num_spins: int, edges: IntArray) -> IntArray:
