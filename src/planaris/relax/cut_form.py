@@ -163,6 +163,22 @@ class CutForm:
             lower = min(lower, math.nextafter(best, -math.inf))
         return lower
 
+    def is_closed(self, lower: float, upper: float) -> bool:
+        """Return whether [lower, upper] leaves no room for a better state."""
+        if self.quantum > 0 and lower > upper - self.quantum * (1 - 1e-6):
+            return True
+        return upper - lower <= self.resolution
+
+    def proved_end(self, state: Int8Array, energy: float, bound: float) -> float:
+        """Return the lower end of the interval for the best state and a bound, above the level.
+
+        Where energies are multiples of a quantum, a bound less than one quantum away leaves
+        only the best energy itself.
+        """
+        if self.quantum > 0 and self.is_closed(bound, energy):
+            return float(self.model.energy(state))
+        return self.lower_end(state, energy, bound)
+
     @property
     def cost(self) -> FloatArray:
         """Cost of cutting each edge."""
@@ -334,4 +350,4 @@ def missing_edges(num_spins: int, edges: IntArray) -> IntArray:
     """Return the pairs that are not joined."""
     absent = np.ones((num_spins, num_spins), dtype=bool)
     absent[edges[:, 0], edges[:, 1]] = absent[edges[:, 1], edges[:, 0]] = False
-    return np.argwhere(np.triu(absent, 1)).astype(np.int32)
+    return np.argwhere(np.triu(absent, 1)).astype(np.int32, order="C")
