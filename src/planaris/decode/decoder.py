@@ -145,18 +145,7 @@ class PlanarDecoder:
     def _matching(self) -> tuple[DecodingGraph, ShotMatcher]:
         """The graph with one boundary, and lightest errors on it."""
         graph = matching_graph(self.model)
-        n = graph.num_detectors
-        matcher = ShotMatcher(
-            n,
-            graph.num_vertices,
-            graph.edges,
-            np.array([n], dtype=np.int32),
-            graph.weights,
-            packed_bits(graph.mask),
-            np.zeros(0, dtype=np.uint8),
-            -1,
-        )
-        return graph, matcher
+        return graph, graph.matcher([graph.num_detectors])
 
     # -- answers --------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from planaris.decode.graph import DecodingGraph
 from planaris.decode.model import ErrorModel
 from planaris.decode.shots import as_packed, distinct_rows, impossible_shot
 from planaris.errors import MethodError, ModelError, PrecisionError
-from planaris.kernels.decoding import EdgeInverse, ImpossibleSyndromeError, ShotMatcher, packed_bits
+from planaris.kernels.decoding import EdgeInverse, ImpossibleSyndromeError, ShotMatcher
 from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import Array, FloatArray
@@ -127,17 +127,7 @@ class _Fit:
         graph = replace(self.coset.graph, probability=p)
         form = self.coset.form
         assert form is not None  # refused by `__init__`
-        n = graph.num_detectors
-        matcher = ShotMatcher(
-            n,
-            graph.num_vertices,
-            graph.edges,
-            np.array([n, n + 1], dtype=np.int32),
-            graph.weights,
-            packed_bits(graph.mask),
-            np.zeros(0, dtype=np.uint8),
-            -1,
-        )
+        matcher = graph.matcher([graph.num_detectors, graph.num_detectors + 1])
         return graph, make_inverse(form, graph, self.budget), matcher
 
     def _evaluate(self, p: FloatArray) -> tuple[float, FloatArray]:
