@@ -10,8 +10,10 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate import Lattice
+from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.models.arrays import as_array, as_edges, as_positions, as_real, as_rng, checked_count
+from planaris.models.tables import number_pairs
 from planaris.notebook import fields_html
 from planaris.show import one_line
 from planaris.typing import (
@@ -54,22 +56,13 @@ class Graph:
 
     def components_without(self, removed: BoolArray) -> tuple[int, IntArray]:
         """Return the components left when some edges are removed."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        u, v = self.edges[~removed].T
-        shape = (self.num_nodes, self.num_nodes)
-        count, label = connected_components(coo_array((np.ones(len(u)), (u, v)), shape=shape))
-        return int(count), np.asarray(label, dtype=np.int32)
+        label = connected_components(self.num_nodes, np.ascontiguousarray(self.edges[~removed]))
+        return int(label.max(initial=-1)) + 1, label
 
     @cached_property
     def merged(self) -> LongArray:
         """Place of every edge among those of a model, which merges parallel ones."""
-        pairs = np.sort(self.edges, axis=1)
-        _, first, same = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return rank[same.ravel()]
+        return number_pairs(self.edges.min(axis=1), self.edges.max(axis=1))[1]
 
     @cached_property
     def neighbours(self) -> tuple[IntArray, IntArray]:
