@@ -145,12 +145,6 @@ class PlanarCRF(Parameters):
 
     # -- what scikit-learn calls --------------------------------------------------------------
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what kind of estimator this is."""
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
-
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are weights."""
         return hasattr(self, "coef_")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -107,12 +106,6 @@ class GridCRF(Parameters):
         self.regularization = regularization
         self.node_features = node_features
         self.edge_features = edge_features
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what kind of estimator this is."""
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are weights."""
