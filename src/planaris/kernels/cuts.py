@@ -15,8 +15,7 @@ from planaris import _core
 from planaris.budget import Budget, control, structure_threads
 from planaris.errors import InfeasibleError
 from planaris.kernels.graph import connected_components
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 PreparedTJoins = _core.TJoinSolver
@@ -41,8 +40,8 @@ STEPS = ("layout", "graph", "search", "answer")
 """Steps of a T-join: places of the vertices, arcs in that order, the search, join and proof."""
 
 
-@dataclass(frozen=True, eq=False)
-class CutPacking:
+@dataclass(frozen=True, eq=False, repr=False)
+class CutPacking(Shown):
     """Values on nested odd sets that prove a T-join lightest.
 
     Set ``k`` holds the vertices ``order[start[k]:stop[k]]`` and has the value
@@ -67,9 +66,6 @@ class CutPacking:
     parent: IntArray
     digits: LongArray
     exponent: int
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     @classmethod
     def empty(cls) -> CutPacking:
@@ -128,8 +124,8 @@ class CutPacking:
         return scaled(as_integer(np.atleast_1d(self.digits[k])), self.exponent)
 
 
-@dataclass(frozen=True, eq=False)
-class TJoin:
+@dataclass(frozen=True, eq=False, repr=False)
+class TJoin(Shown):
     """A lightest T-join with its proof, or the best known: see ``matching.minimum_tjoin``.
 
     Attributes
@@ -163,9 +159,6 @@ class TJoin:
     stats: dict[str, int] = field(repr=False, default_factory=dict)
     seconds: dict[str, float] = field(repr=False, default_factory=dict)
     state: Any = field(repr=False, default=None)
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the solver's memory behind when pickled; a warm start then runs cold."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planaris.errors import ModelError, NotFittedError
+from planaris.errors import ModelError, NotFittedError, require_one_of
 from planaris.learn.features import ImageFeatures, pair_features, pixel_features
 from planaris.learn.grid_likelihood import GridExample, maximise_likelihood
 from planaris.learn.instances import as_examples, as_image
@@ -167,9 +167,7 @@ class GridCRF(Parameters):
 def _learn(
     crf: GridCRF, X: Sequence[ArrayLike], y: Sequence[ArrayLike]
 ) -> tuple[FloatArray, FloatArray]:
-    if crf.method not in METHODS:
-        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {crf.method!r}"
-        raise ModelError(msg)
+    require_one_of("method", crf.method, METHODS, ModelError)
     if not as_number("regularization", crf.regularization) > 0:
         msg = f"`regularization` must be above zero, got {crf.regularization}"
         raise ModelError(msg)

@@ -15,8 +15,7 @@ import numpy as np
 
 from planaris.budget import ProgressCallback
 from planaris.learn.risks import Plane
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import FloatArray
 
 MAX_PLANES = 200
@@ -27,8 +26,8 @@ RIDGE = 1e-13
 """Relative to the largest diagonal entry; turns rays of a singular form into long steps."""
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
+@dataclass(frozen=True, eq=False, repr=False)
+class Training(Shown):
     """Weights with an interval that contains the least objective.
 
     Attributes
@@ -51,9 +50,6 @@ class Training:
     lower: float
     converged: bool
     history: list[dict[str, Any]] = field(repr=False)
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     @property
     def gap(self) -> float:

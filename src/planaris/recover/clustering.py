@@ -14,12 +14,11 @@ from planaris.errors import ModelError
 from planaris.infer import ground_state
 from planaris.models import IsingModel
 from planaris.models.arrays import as_number
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 
 
-@dataclass(frozen=True, eq=False)
-class TwoClusters:
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoClusters(Shown):
     """Two clusters and what they cost.
 
     Attributes
@@ -41,9 +40,6 @@ class TwoClusters:
     lower: float
     exact: bool
     method: str
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def two_clusters(

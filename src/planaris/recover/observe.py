@@ -14,8 +14,7 @@ from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.models.arrays import as_array, as_edges, as_positions, as_real, as_rng, checked_count
 from planaris.models.tables import number_pairs
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import (
     Array,
     ArrayLike,
@@ -28,8 +27,8 @@ from planaris.typing import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph(Shown):
     """A graph as arrays: what every function of this package works on.
 
     Attributes
@@ -45,9 +44,6 @@ class Graph:
     num_nodes: int
     edges: IntArray
     positions: FloatArray | None = None
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     @cached_property
     def components(self) -> tuple[int, IntArray]:
@@ -109,8 +105,8 @@ def as_graph(graph: Any) -> Graph:
     return Graph(count, as_edges(pairs, count), where)
 
 
-@dataclass(frozen=True, eq=False)
-class Observations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Observations(Shown):
     """What is seen of a labelling: one sign per edge and one per node.
 
     Attributes
@@ -134,9 +130,6 @@ class Observations:
     graph: Graph
     edges: Int8Array
     nodes: Int8Array
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph(self.graph))

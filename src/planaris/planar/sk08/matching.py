@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.errors import EmbeddingError, MethodError
+from planaris.errors import EmbeddingError, MethodError, require_one_of
 from planaris.kernels.cuts import spins_from_disagreements
 from planaris.matching import min_weight_perfect_matching
 from planaris.models import IsingModel
@@ -133,12 +133,8 @@ def ground_state(
     -1.0
     """
     check_plane_model(model, embedding)
-    if chords not in _CHORDS:
-        msg = f"`chords` must be one of {sorted(_CHORDS)}, got {chords!r}"
-        raise MethodError(msg)
-    if matching not in MATCHINGS:
-        msg = f"`matching` must be one of {MATCHINGS}, got {matching!r}"
-        raise MethodError(msg)
+    require_one_of("chords", chords, _CHORDS)
+    require_one_of("matching", matching, MATCHINGS)
     split = _CHORDS[chords](embedding)
     exact = [Fraction(x) for x in model.couplings.tolist()]
     if matching == "networkx":

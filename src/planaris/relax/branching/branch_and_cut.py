@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit
-from planaris.errors import MethodError
+from planaris.errors import require_one_of
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.relax.branching.label_search import label_search
 from planaris.relax.branching.pseudo_costs import PseudoCosts
@@ -342,9 +342,7 @@ def branch_and_cut(
     >>> found.exact, found.energy
     (True, -3.0)
     """
-    if bound not in BOUNDS:
-        msg = f"`bound` must be one of {BOUNDS}, got {bound!r}"
-        raise MethodError(msg, bound=bound)
+    require_one_of("bound", bound, BOUNDS)
     budget = Budget.of(time_limit, threads=threads, prove=prove, progress=progress)
     search_again = partial(
         branch_and_cut,
