@@ -60,13 +60,11 @@ class Training(Shown):
 class _Record:
     """Keeps the best weights, the best bound and the history; says when to stop."""
 
-    def __init__(
-        self, tol: float, max_iter: int, progress: ProgressCallback | None, lower: float = 0.0
-    ) -> None:
+    def __init__(self, tol: float, max_iter: int, progress: ProgressCallback | None) -> None:
         self.tol, self.max_iter, self.progress = tol, max_iter, progress
         self.started = perf_counter()
         self.weights: FloatArray = np.zeros(0)
-        self.upper, self.lower = np.inf, lower
+        self.upper, self.lower = np.inf, 0.0
         self.first = np.inf
         self.history: list[dict[str, Any]] = []
 

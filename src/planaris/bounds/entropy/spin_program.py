@@ -18,7 +18,7 @@ from planaris.bounds.entropy.appearance import (
 )
 from planaris.bounds.entropy.barrier import BarrierSolver, Evidence, Polytope
 from planaris.bounds.entropy.entropies import LogDetEntropy, TreeEntropy
-from planaris.bounds.entropy.shortest_cycles import shortest_cycles
+from planaris.bounds.entropy.shortest_cycles import MIN_VIOLATION, shortest_cycles
 from planaris.bounds.entropy.vertices import VertexSolver, all_vertices
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import TooLargeError
@@ -155,7 +155,7 @@ class EntropyProgram:
                 return "max_rounds"
             if self.budget.expired():
                 return "time_limit"
-            self.polytope.drop_slack(solver.z, self.local_rows, 0.5)
+            self.polytope.drop_slack(solver.z, self.local_rows)
             if more is None:
                 self.polytope.add_cycles(cuts)
             else:
@@ -166,10 +166,10 @@ class EntropyProgram:
 
     def separate(self, x: FloatArray) -> CycleCuts:
         """Find violated cycles; the quick search alone suffices while it finds some."""
-        n, options = self.model.num_spins, {"min_violation": 1e-3, "budget": self.budget}
+        n = self.model.num_spins
         if self.cuts == "shortest":
-            return shortest_cycles(n, self.pairs, x, min_violation=1e-3)
-        return separate_cycles(n, self.pairs, x, **options)  # type: ignore[arg-type]
+            return shortest_cycles(n, self.pairs, x)
+        return separate_cycles(n, self.pairs, x, min_violation=MIN_VIOLATION, budget=self.budget)
 
     def more_rows(self, z: FloatArray) -> tuple[Any, FloatArray] | None:
         """Return violated rows of the other families, if any.

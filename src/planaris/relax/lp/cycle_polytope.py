@@ -268,7 +268,7 @@ def cycle_lp(
 
         relaxation = ProvingRelaxation(form, budget=budget)
     status = relaxation.run(max_rounds=max_rounds, families=families)
-    return relaxation_result(relaxation, status, "cycle-lp")
+    return relaxation_result(relaxation, status)
 
 
 def _completed(form: CutForm) -> CutForm:
@@ -281,7 +281,7 @@ def _completed(form: CutForm) -> CutForm:
     return form.completed()
 
 
-def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> GroundState:
+def relaxation_result(relaxation: CycleRelaxation, status: str) -> GroundState:
     """Return what a cycle relaxation has found."""
     form, x = relaxation.form, relaxation.lp.x
     nodes, edges = form.pseudomarginals(x)
@@ -291,7 +291,7 @@ def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> 
         form.model,
         relaxation.state,
         relaxation.proved(),
-        method=method,
+        method="cycle-lp",
         status=status,
         pseudomarginals=Pseudomarginals(nodes, edges, share),
         rounds=len(relaxation.trace) - 1,

@@ -75,7 +75,7 @@ def test_lattice_families_are_planar_and_cover(rng: np.random.Generator) -> None
     for family in (
         lattice_family(bare, (5, 6)),
         lattice_family(bare, (5, 6), stride=2),
-        strip_family(bare, (5, 6), 2, every_field=True),
+        strip_family(bare, (5, 6), 2),
         planar_family(bare, rng),
     ):
         held = np.zeros(bare.num_edges, dtype=bool)
