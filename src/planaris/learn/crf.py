@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import ProgressOption, watch
-from planaris.errors import ModelError, NotFittedError, require_one_of
+from planaris.errors import ModelError, NotFittedError
 from planaris.gpu.device import find_device
 from planaris.learn.instances import Instance, as_examples, graph_instance, image_instance
 from planaris.learn.optimize import (
@@ -199,7 +199,9 @@ class PlanarCRF(Parameters):
             ("decision", self.decision, DECISIONS),
             ("optimizer", self.optimizer, (None, *OPTIMIZERS)),
         ):
-            require_one_of(name, value, known, ModelError)
+            if value not in known:
+                msg = f"`{name}` must be one of {', '.join(map(str, known))}, got {value!r}"
+                raise ModelError(msg)
         if self.loss == "margin" and self.optimizer == "lbfgs":
             msg = "`optimizer='lbfgs'` needs a smooth loss; use 'bundle' for the margin"
             raise ModelError(msg)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.errors import ModelError, require_one_of
+from planaris.errors import ModelError
 from planaris.generate import square_lattice
 from planaris.learn.tied import TiedGraph, repeated
 from planaris.models import IsingModel
@@ -189,7 +189,9 @@ def image_instance(
         ("peg", peg, (None, *PEGS)),
         ("fields", fields, (None, *FIELDS)),
     ):
-        require_one_of(option, value, known, ModelError)
+        if value not in known:
+            msg = f"`{option}` must be one of {', '.join(map(str, known))}, got {value!r}"
+            raise ModelError(msg)
     if peg and fields:
         msg = "`peg` and `fields` cannot be had together: the graph would not be planar"
         raise ModelError(msg)
