@@ -210,7 +210,7 @@ def large(side: int, seconds: float) -> None:
 
 def real_models(folder: Path, seconds: float, only: str) -> None:
     """Print a table: the interval without elimination, trees, planar subgraphs, and as chosen."""
-    import planaris.bounds.intervals.search as intervals
+    import planaris.bounds.best_interval as intervals
     from planaris.io import read_model
     from planaris.models.convert import mrf2ising
 

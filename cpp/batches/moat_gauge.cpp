@@ -33,9 +33,9 @@ struct PieceMoats {
   PieceMoats(const FacePieces& of, const TJoinSolution& s) {
     std::vector<int32_t> place{0};
     place.reserve(s.order.size() + 1);
-    order.reserve(of.pieces.size());
+    order.reserve(of.items.size());
     for (const int32_t f : s.order) {
-      for (int32_t k = of.begin[f]; k < of.begin[f + 1]; ++k) order.push_back(of.pieces[k]);
+      for (int32_t k = of.offsets[f]; k < of.offsets[f + 1]; ++k) order.push_back(of.items[k]);
       place.push_back(static_cast<int32_t>(order.size()));
     }
     start.reserve(s.start.size());
@@ -133,16 +133,6 @@ double cap_step(double deepest, double cap) {
 }
 
 }  // namespace
-
-FacePieces::FacePieces(const PlaneGraph& plane)
-    : begin(plane.num_faces + 1, 0), pieces(plane.face_of_piece.size()) {
-  for (const int32_t f : plane.face_of_piece) ++begin[f + 1];
-  for (int32_t f = 0; f < plane.num_faces; ++f) begin[f + 1] += begin[f];
-  std::vector<int32_t> next(begin.begin(), begin.end() - 1);
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    pieces[next[plane.face_of_piece[k]]++] = static_cast<int32_t>(k);
-  }
-}
 
 double deepest_by_gauge(const GaugeState& gauge) {
   std::vector<double> around = moat_values(gauge.tjoin);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/grouping.hpp"
 #include "batches/ground_states.hpp"
 #include "batches/model_batch.hpp"
 #include "moats/moat_clusters.hpp"
@@ -13,10 +14,9 @@
 namespace planaris {
 
 // The pieces that chords split faces into, by face.
-struct FacePieces {
-  std::vector<int32_t> begin, pieces;
-
-  explicit FacePieces(const PlaneGraph& plane);
+struct FacePieces : Groups<int32_t> {
+  explicit FacePieces(const PlaneGraph& plane)
+      : Groups(group_by_key(plane.num_faces, plane.face_of_piece)) {}
 };
 
 struct GaugedOrder {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/grouping.hpp"
 #include "graph/biconnected.hpp"
 
 namespace planaris {
@@ -158,14 +159,8 @@ class Heaviest {
   };
 
   void group_faces() {
-    first_face_.assign(faces_.blocks.count + 1, 0);
-    for (const int32_t b : faces_.block_of_face) ++first_face_[b + 1];
-    std::partial_sum(first_face_.begin(), first_face_.end(), first_face_.begin());
-    std::vector<int32_t> place(first_face_.begin(), first_face_.end() - 1);
-    face_.resize(faces_.block_of_face.size());
-    for (size_t f = 0; f < face_.size(); ++f) {
-      face_[place[faces_.block_of_face[f]]++] = static_cast<int32_t>(f);
-    }
+    auto [first, face] = group_by_key(faces_.blocks.count, faces_.block_of_face);
+    first_face_ = std::move(first), face_ = std::move(face);
   }
 
   void add_block(int32_t b) {
@@ -193,11 +188,7 @@ class Heaviest {
 
   // Lists the vertices of the best faces, going down into hanging blocks.
   std::vector<uint8_t> collect() const {
-    std::vector<int32_t> first(r_.num_vertices() + 1, 0), hanging(faces_.blocks.count);
-    for (const int32_t top : faces_.blocks.top) ++first[top + 1];
-    std::partial_sum(first.begin(), first.end(), first.begin());
-    std::vector<int32_t> place(first.begin(), first.end() - 1);
-    for (int32_t b = 0; b < faces_.blocks.count; ++b) hanging[place[faces_.blocks.top[b]]++] = b;
+    const auto [first, hanging] = group_by_key(r_.num_vertices(), faces_.blocks.top);
     std::vector<uint8_t> chosen(r_.num_vertices(), 0);
     std::vector<int32_t> stack;
     const auto reach = [&](int32_t v) {

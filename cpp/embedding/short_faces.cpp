@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/grouping.hpp"
+
 namespace planaris {
 
 namespace {
@@ -47,13 +49,8 @@ class FaceSearch {
   int32_t num_edges() const { return static_cast<int32_t>(edges_.size() / 2); }
 
   bool list_neighbours() {
-    begin_.assign(n_ + 1, 0);
-    for (const int32_t v : edges_) ++begin_[v + 1];
-    for (int32_t v = 0; v < n_; ++v) begin_[v + 1] += begin_[v];
-    around_.resize(edges_.size());
-    std::vector<int32_t> next(begin_.begin(), begin_.end() - 1);
-    for (int32_t h = 0; h < static_cast<int32_t>(edges_.size()); ++h)
-      around_[next[edges_[h]]++] = h;
+    auto [begin, around] = group_by_key(n_, edges_);
+    begin_ = std::move(begin), around_ = std::move(around);
     mark_.assign(n_, -1);
     int64_t work = 0;
     for (int32_t v = 0; v < n_; ++v) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "base/grouping.hpp"
 
 namespace planaris {
 
@@ -101,12 +104,8 @@ class ClassSearch {
   int32_t head(int32_t half) const { return edges_[half ^ 1]; }
 
   void list_neighbours() {
-    begin_.assign(n_ + 1, 0);
-    for (const int32_t v : edges_) ++begin_[v + 1];
-    for (int32_t v = 0; v < n_; ++v) begin_[v + 1] += begin_[v];
-    around_.resize(edges_.size());
-    std::vector<int32_t> next(begin_.begin(), begin_.end() - 1);
-    for (int32_t h = 0; h < 2 * m_; ++h) around_[next[edges_[h]]++] = h;
+    auto [begin, around] = group_by_key(n_, edges_);
+    begin_ = std::move(begin), around_ = std::move(around);
   }
 
   // Edges in no short cycle are no part of the tree if they need not be.

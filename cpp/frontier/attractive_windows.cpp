@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/constants.hpp"
+#include "base/grouping.hpp"
 #include "base/team.hpp"
 #include "frontier/frontier.hpp"
 
@@ -21,18 +22,12 @@ struct Graph {
   std::vector<int64_t> offsets;
   std::vector<int32_t> neighbours, edges;
 
-  explicit Graph(const AttractiveView& model) : offsets(model.num_spins() + 1, 0) {
-    for (const int32_t v : model.edges) ++offsets[v + 1];
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    neighbours.resize(model.edges.size());
-    edges.resize(model.edges.size());
-    std::vector<int64_t> at(offsets.begin(), offsets.end() - 1);
-    for (int32_t e = 0; e < model.num_edges(); ++e) {
-      for (const int side : {0, 1}) {
-        const int64_t k = at[model.edges[2 * e + side]]++;
-        neighbours[k] = model.edges[2 * e + 1 - side];
-        edges[k] = e;
-      }
+  explicit Graph(const AttractiveView& model) {
+    auto [begins, leaving] = group_by_key<int64_t>(model.num_spins(), model.edges);
+    offsets = std::move(begins);
+    for (const int32_t h : leaving) {
+      neighbours.push_back(model.edges[h ^ 1]);
+      edges.push_back(h / 2);
     }
   }
 };

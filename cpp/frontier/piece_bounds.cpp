@@ -364,7 +364,7 @@ class PieceSweep::Run {
         table_(make_array(size_t{1} << program.bits)) {}
 
   template <class Look>
-  void forwards(bool keep, double& log, double& error, Look&& look);
+  void forwards(double& log, double& error, Look&& look);
   template <class Look>
   void backwards(PieceSums& sums, Look&& look);
 
@@ -449,7 +449,7 @@ double PieceSweep::Run::prepare(const Step& step, double by) {
 }
 
 template <class Look>
-void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& look) {
+void PieceSweep::Run::forwards(double& log, double& error, Look&& look) {
   int32_t bits = 3;
   std::fill(table_.get(), table_.get() + (size_t{1} << bits), 1.0);
   scale_.assign(program_.steps.size(), 1.0);
@@ -468,7 +468,7 @@ void PieceSweep::Run::forwards(bool keep, double& log, double& error, Look&& loo
     }
     bits = step.bits;
     const size_t size = size_t{1} << bits;
-    if (keep && step.shared) {
+    if (step.shared) {
       kept_.push_back(make_array(size));
       std::copy(table, table + size, kept_.back().get());
     }
@@ -552,7 +552,7 @@ void PieceSweep::Run::tell(const Step& step, PieceSums& sums) const {
 }
 
 PieceSums PieceSweep::sweep(const PieceNumbers& numbers, std::span<const double> up, bool above,
-                            bool derivatives, Control& control) const {
+                            Control& control) const {
   const auto n = static_cast<size_t>(num_spins_), m = static_cast<size_t>(num_edges_);
   if (numbers.fields.size() != n || numbers.weights.size() != n || numbers.couplings.size() != m ||
       (!above && up.size() != 2 * n)) {
@@ -561,11 +561,11 @@ PieceSums PieceSweep::sweep(const PieceNumbers& numbers, std::span<const double>
   PieceSums sums;
   sums.logs.assign(programs_.size(), 0.0);
   sums.errors.assign(programs_.size(), 0.0);
-  if (derivatives && above) {
+  if (above) {
     sums.by_field.assign(n, 0.0);
     sums.by_weight.assign(n, 0.0);
     sums.by_coupling.assign(m, 0.0);
-  } else if (derivatives) {
+  } else {
     sums.reached.assign(2 * n, 0.0);
     sums.gain.assign(2 * n, 0.0);
   }
@@ -573,19 +573,19 @@ PieceSums PieceSweep::sweep(const PieceNumbers& numbers, std::span<const double>
   team.work(programs_.size(), [&](int worker, int task) {
     const auto look = [&] { team.check(worker); };
     Run run(programs_[task], numbers, up, above);
-    run.forwards(derivatives, sums.logs[task], sums.errors[task], look);
-    if (derivatives) run.backwards(sums, look);
+    run.forwards(sums.logs[task], sums.errors[task], look);
+    run.backwards(sums, look);
   });
   return sums;
 }
 
-PieceSums PieceSweep::above(const PieceNumbers& numbers, bool derivatives, Control& control) const {
-  return sweep(numbers, {}, true, derivatives, control);
+PieceSums PieceSweep::above(const PieceNumbers& numbers, Control& control) const {
+  return sweep(numbers, {}, true, control);
 }
 
 PieceSums PieceSweep::below(const PieceNumbers& numbers, std::span<const double> up,
-                            bool derivatives, Control& control) const {
-  return sweep(numbers, up, false, derivatives, control);
+                            Control& control) const {
+  return sweep(numbers, up, false, control);
 }
 
 }  // namespace planaris

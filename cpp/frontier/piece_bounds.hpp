@@ -35,7 +35,7 @@ struct PieceNumbers {
 
 struct PieceSums {
   std::vector<double> logs, errors;  // per piece
-  // If wanted. From above: derivatives of the logarithms with respect to fields and to couplings
+  // From above: derivatives of the logarithms with respect to fields and to couplings
   // of shared spins (zero for others), and with respect to weights.
   std::vector<double> by_field, by_coupling, by_weight;
   // From below, per spin and value of its context (two each): the probability of that value, and by
@@ -54,10 +54,9 @@ class PieceSweep {
   double kept_bytes() const;  // of the tables that derivatives need, for the largest piece
 
   // Both throw std::range_error when the entries of a table differ by more than doubles can say.
-  PieceSums above(const PieceNumbers& numbers, bool derivatives, Control& control) const;
+  PieceSums above(const PieceNumbers& numbers, Control& control) const;
   // up: two per spin, q(s = +1) for either value of its context; ignored where it is not shared.
-  PieceSums below(const PieceNumbers& numbers, std::span<const double> up, bool derivatives,
-                  Control& control) const;
+  PieceSums below(const PieceNumbers& numbers, std::span<const double> up, Control& control) const;
 
  private:
   struct Step {
@@ -76,7 +75,7 @@ class PieceSweep {
   };
   class Run;
   PieceSums sweep(const PieceNumbers& numbers, std::span<const double> up, bool above,
-                  bool derivatives, Control& control) const;
+                  Control& control) const;
 
   std::vector<Program> programs_;
   std::vector<int32_t> bits_;

@@ -29,20 +29,18 @@ std::vector<Piece> pieces_of(const In1<int64_t>& spin_offsets, const In1<int64_t
 }
 
 PieceSums above(const PieceSweep& sweep, In1<double> couplings, In1<double> fields,
-                In1<double> weights, bool derivatives, int threads, Progress progress,
-                double seconds) {
+                In1<double> weights, int threads, Progress progress, double seconds) {
   Control control = make_control(progress, seconds, threads);
   nb::gil_scoped_release release;
-  return sweep.above({flat(couplings), flat(fields), flat(weights)}, derivatives, control);
+  return sweep.above({flat(couplings), flat(fields), flat(weights)}, control);
 }
 
 PieceSums below(const PieceSweep& sweep, In1<double> couplings, In1<double> fields,
-                In1<double> weights, In1<double> up, bool derivatives, int threads,
-                Progress progress, double seconds) {
+                In1<double> weights, In1<double> up, int threads, Progress progress,
+                double seconds) {
   Control control = make_control(progress, seconds, threads);
   nb::gil_scoped_release release;
-  return sweep.below({flat(couplings), flat(fields), flat(weights)}, flat(up), derivatives,
-                     control);
+  return sweep.below({flat(couplings), flat(fields), flat(weights)}, flat(up), control);
 }
 
 }  // namespace
@@ -71,11 +69,11 @@ void bind_piece_bounds(nb::module_& m) {
       .def_prop_ro("entries", &PieceSweep::entries)
       .def_prop_ro("kept_bytes", &PieceSweep::kept_bytes)
       .def("above", &above, nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(),
-           nb::arg("weights").noconvert(), nb::arg("derivatives"), nb::arg("threads"),
-           nb::arg("progress").none(), nb::arg("seconds"))
+           nb::arg("weights").noconvert(), nb::arg("threads"), nb::arg("progress").none(),
+           nb::arg("seconds"))
       .def("below", &below, nb::arg("couplings").noconvert(), nb::arg("fields").noconvert(),
-           nb::arg("weights").noconvert(), nb::arg("up").noconvert(), nb::arg("derivatives"),
-           nb::arg("threads"), nb::arg("progress").none(), nb::arg("seconds"));
+           nb::arg("weights").noconvert(), nb::arg("up").noconvert(), nb::arg("threads"),
+           nb::arg("progress").none(), nb::arg("seconds"));
 }
 
 }  // namespace planaris::bindings

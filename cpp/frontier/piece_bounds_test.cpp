@@ -52,24 +52,24 @@ TEST_CASE("pieces that share spins enclose the sum") {
   Control control;
   const PieceSweep sweep(e.pieces, 10);
   const double truth = log_sum(5, e.edges, e.J, e.h);
-  CHECK(total(sweep.above(e.numbers(), false, control)) > truth);
-  CHECK(total(sweep.below(e.numbers(), e.up, false, control)) < truth);
-  CHECK(total(sweep.above(e.numbers(), false, control)) < truth + 1);
-  CHECK(total(sweep.below(e.numbers(), e.up, false, control)) > truth - 1);
+  CHECK(total(sweep.above(e.numbers(), control)) > truth);
+  CHECK(total(sweep.below(e.numbers(), e.up, control)) < truth);
+  CHECK(total(sweep.above(e.numbers(), control)) < truth + 1);
+  CHECK(total(sweep.below(e.numbers(), e.up, control)) > truth - 1);
 }
 
 TEST_CASE("derivatives of the upper bound are those of differences") {
   Example e;
   Control control;
   const PieceSweep sweep(e.pieces, 10);
-  const PieceSums sums = sweep.above(e.numbers(), true, control);
+  const PieceSums sums = sweep.above(e.numbers(), control);
   const double step = 1e-6;
   const auto slope = [&](double& x) {
     const double x0 = x;
     x = x0 + step;
-    const double high = total(sweep.above(e.numbers(), false, control));
+    const double high = total(sweep.above(e.numbers(), control));
     x = x0 - step;
-    const double low = total(sweep.above(e.numbers(), false, control));
+    const double low = total(sweep.above(e.numbers(), control));
     x = x0;
     return (high - low) / (2 * step);
   };
@@ -84,9 +84,9 @@ TEST_CASE("gains of the lower bound lead to better probabilities") {
   Example e;
   Control control;
   const PieceSweep sweep(e.pieces, 10);
-  double last = total(sweep.below(e.numbers(), e.up, false, control));
+  double last = total(sweep.below(e.numbers(), e.up, control));
   for (int round = 0; round < 20; ++round) {
-    const PieceSums sums = sweep.below(e.numbers(), e.up, true, control);
+    const PieceSums sums = sweep.below(e.numbers(), e.up, control);
     CHECK(std::abs(sums.reached[4] + sums.reached[5] - 1) < 1e-12);
     // One spin at a time cannot lose; the last one has no context.
     const int first = round % 2 ? 4 : 6, second = round % 2 ? 10 : 12;
@@ -96,7 +96,7 @@ TEST_CASE("gains of the lower bound lead to better probabilities") {
       const double gain = sums.gain[first + at] + sums.gain[second + at] + std::log(q / (1 - q));
       e.up[first + c] = e.up[second + c] = 1 / (1 + std::exp(-gain));
     }
-    const double now = total(sweep.below(e.numbers(), e.up, false, control));
+    const double now = total(sweep.below(e.numbers(), e.up, control));
     CHECK(now > last - 1e-12);
     last = now;
   }
@@ -121,7 +121,7 @@ TEST_CASE("a lattice in one piece is summed exactly") {
   Control control;
   const PieceSweep sweep({piece}, 10);
   CHECK(sweep.bits()[0] == 4);
-  const PieceSums found = sweep.above({J, h, ones}, true, control);
+  const PieceSums found = sweep.above({J, h, ones}, control);
   CHECK(std::abs(found.logs[0] - log_sum(16, piece.edges, J, h)) < 1e-12);
   CHECK(found.errors[0] < 1e-11);
 }
@@ -134,7 +134,7 @@ TEST_CASE("wide tables, late contexts and large ranges are refused") {
   CHECK_THROWS_AS(PieceSweep(e.pieces, 10), std::invalid_argument);
   Example cold;
   for (double& j : cold.couplings) j *= 1000;
-  CHECK_THROWS_AS(PieceSweep(cold.pieces, 10).below(cold.numbers(), cold.up, false, control),
+  CHECK_THROWS_AS(PieceSweep(cold.pieces, 10).below(cold.numbers(), cold.up, control),
                   std::range_error);
 }
 
@@ -158,20 +158,19 @@ TEST_CASE("tables shrink between wide parts of a piece and grow again") {
   CHECK(sweep.bits()[0] == 5);
   CHECK(sweep.entries() < 12 * 32);
   const double truth = log_sum(12, edges, J, h);
-  CHECK(total(sweep.above({J, h, weights}, true, control)) ==
-        doctest::Approx(truth).epsilon(1e-12));
+  CHECK(total(sweep.above({J, h, weights}, control)) == doctest::Approx(truth).epsilon(1e-12));
 
   // Spins 1 and 8 as if they were shared: derivatives are those of differences.
   piece.shared[1] = piece.shared[8] = 1;
   weights[1] = 0.5, weights[8] = 0.3;
   const PieceSweep shared({piece}, 10);
-  const PieceSums sums = shared.above({J, h, weights}, true, control);
+  const PieceSums sums = shared.above({J, h, weights}, control);
   for (const int v : {1, 8}) {
     double ends[2];
     for (const int k : {0, 1}) {
       std::vector<double> moved = h;
       moved[v] += k ? 1e-5 : -1e-5;
-      ends[k] = total(shared.above({J, moved, weights}, false, control));
+      ends[k] = total(shared.above({J, moved, weights}, control));
     }
     CHECK(sums.by_field[v] == doctest::Approx((ends[1] - ends[0]) / 2e-5).epsilon(1e-6));
   }

@@ -1,18 +1,15 @@
 #include "graph/breadth_first.hpp"
 
-#include <numeric>
+#include <utility>
+
+#include "base/grouping.hpp"
 
 namespace planaris {
 
 Neighbours neighbours_of(int32_t num_vertices, std::span<const int32_t> edges) {
-  Neighbours graph;
-  graph.offsets.assign(num_vertices + 1, 0);
-  for (const int32_t v : edges) ++graph.offsets[v + 1];
-  std::partial_sum(graph.offsets.begin(), graph.offsets.end(), graph.offsets.begin());
-  graph.vertices.resize(edges.size());
-  std::vector<int64_t> at(graph.offsets.begin(), graph.offsets.end() - 1);
-  for (size_t k = 0; k < edges.size(); ++k) graph.vertices[at[edges[k]]++] = edges[k ^ 1];
-  return graph;
+  auto [offsets, vertices] = group_by_key<int64_t>(num_vertices, edges);  // as half-edges
+  for (int32_t& v : vertices) v = edges[v ^ 1];
+  return {std::move(offsets), std::move(vertices)};
 }
 
 std::vector<int32_t> breadth_first_order(const Neighbours& graph, int32_t root) {

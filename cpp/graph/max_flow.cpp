@@ -10,6 +10,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/grouping.hpp"
 #include "base/wide_integer.hpp"
 
 namespace planaris {
@@ -321,11 +322,7 @@ CutResult minimum_cut(std::span<const int32_t> edges, std::span<const double> ca
 
 SignedForest balance_signs(int32_t n, std::span<const int32_t> edges,
                            std::span<const double> couplings) {
-  std::vector<int32_t> first(static_cast<size_t>(n) + 1, 0), arcs(edges.size());
-  for (const int32_t v : edges) ++first[v + 1];
-  for (int32_t v = 0; v < n; ++v) first[v + 1] += first[v];
-  std::vector<int32_t> at(first.begin(), first.end() - 1);
-  for (size_t i = 0; i < edges.size(); ++i) arcs[at[edges[i]]++] = static_cast<int32_t>(i);
+  const auto [first, arcs] = group_by_key(n, edges);
 
   SignedForest result;
   result.gauge.assign(n, 0);
@@ -365,11 +362,7 @@ void descend_energy(std::span<const int32_t> edges, std::span<const double> coup
                     std::span<const double> fields, std::span<const uint8_t> fixed,
                     std::vector<int8_t>& spins, int sweeps, Control& control) {
   const auto n = static_cast<int32_t>(fields.size());
-  std::vector<int32_t> first(static_cast<size_t>(n) + 1, 0), arcs(edges.size());
-  for (const int32_t v : edges) ++first[v + 1];
-  for (int32_t v = 0; v < n; ++v) first[v + 1] += first[v];
-  std::vector<int32_t> at(first.begin(), first.end() - 1);
-  for (size_t i = 0; i < edges.size(); ++i) arcs[at[edges[i]]++] = static_cast<int32_t>(i);
+  const auto [first, arcs] = group_by_key(n, edges);
   for (int sweep = 0, flips = 1; sweep < sweeps && flips > 0; ++sweep) {
     flips = 0;
     for (int32_t v = 0; v < n; ++v) {

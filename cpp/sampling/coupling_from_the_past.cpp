@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "base/grouping.hpp"
 #include "base/splitmix64.hpp"
 #include "base/team.hpp"
 #include "graph/colouring.hpp"
@@ -312,18 +313,12 @@ bool HeatBath::decide(double u, double field) { return std::log(u / (1.0 - u)) <
 
 AttractiveModel::AttractiveModel(int32_t num_spins, std::span<const int32_t> edges,
                                  std::span<const double> weights, std::span<const double> h)
-    : fields(h.begin(), h.end()), offsets(num_spins + 1, 0) {
-  for (const int32_t v : edges) ++offsets[v + 1];
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-  neighbours.resize(edges.size());
-  couplings.resize(edges.size());
-  std::vector<int64_t> at(offsets.begin(), offsets.end() - 1);
-  for (size_t e = 0; e < weights.size(); ++e) {
-    for (const int side : {0, 1}) {
-      const int64_t k = at[edges[2 * e + side]]++;
-      neighbours[k] = edges[2 * e + 1 - side];
-      couplings[k] = weights[e];
-    }
+    : fields(h.begin(), h.end()) {
+  auto [begins, leaving] = group_by_key<int64_t>(num_spins, edges);
+  offsets = std::move(begins);
+  for (const int32_t half : leaving) {
+    neighbours.push_back(edges[half ^ 1]);
+    couplings.push_back(weights[half / 2]);
   }
   Colouring found = colour_greedily(offsets, neighbours);
   order = std::move(found.order);

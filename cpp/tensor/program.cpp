@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
+
+#include "base/grouping.hpp"
 
 namespace planaris::tensor {
 
@@ -19,16 +22,9 @@ class Compiler {
            std::span<const double> heights, bool restore)
       : order_(order), heights_(heights), restore_(restore) {
     const int32_t n = network.num_variables();
-    offsets_.assign(n + 1, 0);
-    for (const int32_t v : network.edges) ++offsets_[v + 1];
-    for (int32_t v = 0; v < n; ++v) offsets_[v + 1] += offsets_[v];
-    neighbours_.resize(network.edges.size());
-    std::vector<int64_t> next(offsets_.begin(), offsets_.end() - 1);
-    for (int64_t e = 0; e < network.num_edges(); ++e) {
-      const int32_t u = network.edges[2 * e], v = network.edges[2 * e + 1];
-      neighbours_[next[u]++] = {v, e};
-      neighbours_[next[v]++] = {u, e};
-    }
+    auto [begins, leaving] = group_by_key<int64_t>(n, network.edges);
+    offsets_ = std::move(begins);
+    for (const int32_t h : leaving) neighbours_.push_back({network.edges[h ^ 1], h / 2});
     left_.resize(n);
     for (int32_t v = 0; v < n; ++v) left_[v] = static_cast<int32_t>(offsets_[v + 1] - offsets_[v]);
     place_.assign(n, -1);

@@ -63,7 +63,6 @@ class TextCursor {
 };
 
 struct UaiModel {
-  bool bayes = false;
   std::vector<int32_t> cardinalities;
   std::vector<int32_t> scopes;
   std::vector<int64_t> scope_offsets;  // factors + 1

@@ -34,7 +34,6 @@ void bind_text(nb::module_& m) {
       .def_ro("expected", &ScanError::expected)
       .def_ro("found", &ScanError::found);
   nb::class_<UaiModel>(m, "UaiModel")
-      .def_ro("bayes", &UaiModel::bayes)
       .def_prop_ro("cardinalities", array_of(&UaiModel::cardinalities))
       .def_prop_ro("scopes", array_of(&UaiModel::scopes))
       .def_prop_ro("scope_offsets", array_of(&UaiModel::scope_offsets))

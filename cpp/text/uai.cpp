@@ -35,8 +35,7 @@ class UaiScanner {
     const std::string_view token = cursor_.next();
     std::string word(token);
     for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    model_.bayes = word == "BAYES";
-    if (model_.bayes || word == "MARKOV") return true;
+    if (word == "BAYES" || word == "MARKOV") return true;
     return fail(token, "the header MARKOV or BAYES");
   }
 

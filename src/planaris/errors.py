@@ -6,7 +6,7 @@ what was got and what to do, and carries its evidence as attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -200,3 +200,18 @@ def naming_row(row: int, rows: int) -> Iterator[None]:
             raise
         msg = f"row {row} of `couplings`: {error}"
         raise PrecisionError(msg, **(error.evidence | {"row": row})) from error
+
+
+def require_one_of(
+    name: str, given: object, allowed: Collection[Any], kind: type[PlanarisError] | None = None
+) -> None:
+    """Raise a MethodError, or another kind of error, unless an argument is one of a few values.
+
+    >>> require_one_of("encoding", "unary", ("log", "order"))
+    Traceback (most recent call last):
+    ...
+    planaris.errors.MethodError: `encoding` must be one of log, order, got 'unary'
+    """
+    if given not in allowed:
+        msg = f"`{name}` must be one of {', '.join(map(str, allowed))}, got {given!r}"
+        raise (kind or MethodError)(msg, **{name: given})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.show import short, shown_fields
+from planaris.show import one_line, short, shown_fields
 
 DRAWN_SIZE = 220
 """Pixels of the longer side of a drawing."""
@@ -47,9 +47,13 @@ def facts_html(title: str, facts: Mapping[str, Any], picture: str = "") -> str:
     )
 
 
-def fields_html(result: Any) -> str:
-    """Return the fields of a dataclass or named tuple as a table, arrays by type and shape."""
-    return facts_html(type(result).__name__, shown_facts(result))
+class Shown:
+    """A dataclass that prints in one line, and shows its fields as a table in a notebook."""
+
+    __repr__ = one_line
+
+    def _repr_html_(self) -> str:
+        return facts_html(type(self).__name__, shown_facts(self))
 
 
 def shown_facts(result: Any) -> dict[str, str]:

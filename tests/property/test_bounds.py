@@ -106,7 +106,7 @@ def test_intervals_hold_wherever_time_runs_out(seed: int, monkeypatch: pytest.Mo
     rng = np.random.default_rng([12, seed])
     model = random_model(rng, 9)
     value, slack = exact(model)
-    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.best_interval.EXACT_SHARE", -1.0)
     for reads in [*range(30), *range(30, 400, 37)]:
         with use_clock(StepClock(reads)):
             found = interval(model, 10.0)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from planaris import treewidth
 from planaris.budget import UNLIMITED, Budget
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel, MarkovRandomField
@@ -28,6 +30,10 @@ from planaris.result import (
 )
 from planaris.subgraphs.bias_model import EPSILON, LOG2, MAX_TOTAL, BiasModel, plane_embedding
 from planaris.subgraphs.convex_combination import Callback
+from planaris.treewidth import plan_elimination
+
+EXACT_SHARE = 0.2
+"""Elimination is used where it is estimated to take this part of the time limit."""
 
 COLD = 8.0
 """Where log weights are so many times the logarithm of the number of states, the ground state
@@ -59,6 +65,17 @@ class BestInterval:
     def share(self, part: float) -> Budget:
         """Return a budget that leaves ``1 - part`` of the time."""
         return self.budget.share(part)
+
+    def by_elimination(self, model: IsingModel | MarkovRandomField) -> LogPartition | None:
+        """Return log Z by elimination where it is estimated to take little of the time."""
+        with suppress(TimeoutError):
+            plan = plan_elimination(
+                model, task="log_partition", search_seconds=0.05, time_limit=self.share(EXACT_SHARE)
+            )
+            fits = plan.bytes <= min(2**31, self.budget.bytes())
+            if plan.complete and fits and plan.seconds <= EXACT_SHARE * self.limit:
+                return treewidth.log_partition(model, plan=plan, time_limit=self.share(0.6))
+        return None
 
     def offer(
         self,

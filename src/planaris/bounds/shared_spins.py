@@ -112,9 +112,7 @@ class HolderSearch:
         """Return the bound, less the offset, and its gradient; keep the best point."""
         cover, n = self.cover, len(self.cover.spins)
         couplings, fields, weights = self.numbers(x)
-        found = sweep_above(
-            cover.sweep, couplings, fields, weights, derivatives=True, budget=budget
-        )
+        found = sweep_above(cover.sweep, couplings, fields, weights, budget=budget)
         self.evaluations += 1
         total = float(found.logs.sum())
         safe = total + float(found.errors.sum())
@@ -207,7 +205,7 @@ class ConditionalSearch:
         """
         cover = self.cover
         up = np.ascontiguousarray(self.up[cover.spins].ravel())
-        found = sweep_below(cover.sweep, *self.arrays, up, derivatives=True, budget=budget)
+        found = sweep_below(cover.sweep, *self.arrays, up, budget=budget)
         total = float(found.logs.sum())
         safe = total - float(found.errors.sum())
         safe -= _miss(cover, *self.arrays) + 8 * EPSILON * abs(total)

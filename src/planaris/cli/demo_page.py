@@ -23,7 +23,7 @@ from planaris.infer import ground_state, log_partition, sample
 from planaris.machine import processors
 from planaris.models import IsingModel
 from planaris.report.parts import Panels, Picture, Section, Table
-from planaris.report.pictures import draw_frustration, draw_spins, new_figure
+from planaris.report.pictures import draw_frustration, draw_spins, new_axes, new_figure
 from planaris.verify import check_certificate
 
 FIGURES = ("ring-cost", "side-chains")
@@ -95,8 +95,8 @@ def _computed(panels: Sequence[Panel], rows: list[Row]) -> Section:
     """Return the first section of the page: pictures, the table and what proves it."""
     pictures = []
     for panel in panels:
-        figure, axes = new_figure(size=4.5)
-        panel.draw(axes[0, 0])
+        figure, axes = new_axes()
+        panel.draw(axes)
         pictures.append(Picture(panel.caption, figure))
     return Section(
         name="computed",

@@ -32,7 +32,6 @@ from planaris.kernels.decoding import (
     LaneCosets,
     ShotMatcher,
     WideInverse,
-    packed_bits,
 )
 from planaris.planar import Plan
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
@@ -153,29 +152,16 @@ class CosetModel:
         assert self.form is not None
         return Plan(self.form.dual)
 
-    def _matcher(self, boundary: list[int]) -> ShotMatcher:
-        g = self.graph
-        return ShotMatcher(
-            g.num_detectors,
-            g.num_vertices,
-            g.edges,
-            np.array(boundary, dtype=np.int32),
-            g.weights,
-            packed_bits(g.mask),
-            packed_bits(g.potential),
-            g.num_detectors + 1,
-        )
-
     @cached_property
     def matcher(self) -> ShotMatcher:
         """Lightest errors of any class."""
         n = self.graph.num_detectors
-        return self._matcher([n, n + 1])
+        return self.graph.matcher([n, n + 1], by_parity=True)
 
     @cached_property
     def class_matcher(self) -> ShotMatcher:
         """Lightest errors of a given class."""
-        return self._matcher([self.graph.num_detectors])
+        return self.graph.matcher([self.graph.num_detectors], by_parity=True)
 
     @cached_property
     def _least(self) -> float:
@@ -294,9 +280,7 @@ class CosetModel:
             ratio = np.full(len(other), np.inf)
             trusted = known
         else:
-            held = np.clip(other, 0.0, 1.0)
-            with np.errstate(divide="ignore"):
-                ratio = np.log1p(-held) - np.log(held)
+            ratio = _log_odds_against(other)
         log_pfaffian = 0.0 if inverse is None else inverse.log_pfaffian
         log_probability = self.graph.log_absent + log_pfaffian + found.log_weight
         slow = np.asarray(~trusted)
@@ -334,9 +318,7 @@ class CosetModel:
         except TooLargeError as error:
             warnings.warn(f"{error}; the CPU is used", stacklevel=2)
             return None
-        other = np.clip(found.other, 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            ratio = np.log1p(-other) - np.log(other)
+        ratio = _log_odds_against(found.other)
         lost = ~found.sound
         flips = found.flips ^ (ratio < 0)
         result = ClassWeights(flips, np.abs(ratio), found.log_probability, lost, found.sound)
@@ -363,9 +345,7 @@ class CosetModel:
         given = found.offsets, found.edges, erasures, budget
         whole = self._sums(self.form, self.whole_plan, *given)
         own = self._sums(self.apart, self.plan, *given)
-        other = np.clip(-np.expm1(own - whole), 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            ratio = np.log1p(-other) - np.log(other)
+        ratio = _log_odds_against(-np.expm1(own - whole))
         flips = (np.asarray(found.flips) & 1).astype(np.bool_) ^ (ratio < 0)
         return ClassWeights(flips, np.abs(ratio), whole, np.ones(len(shots), dtype=np.bool_))
 
@@ -447,6 +427,12 @@ class CosetModel:
                 )
                 raise PrecisionError(msg)
         return np.array([each.value for each in found])
+
+
+def _log_odds_against(probability: FloatArray) -> FloatArray:
+    held = np.clip(probability, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.log1p(-held) - np.log(held)
 
 
 def make_inverse(form: PlanarForm, graph: DecodingGraph, budget: Budget) -> EdgeInverse:

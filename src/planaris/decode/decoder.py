@@ -17,7 +17,7 @@ from planaris.decode.erasures import edges_of_erasures
 from planaris.decode.graph import DecodingGraph, matching_graph
 from planaris.decode.model import ErrorModel
 from planaris.decode.shots import as_packed, impossible_shot
-from planaris.errors import MethodError
+from planaris.errors import MethodError, require_one_of
 from planaris.gpu.device import device_or_cpu
 from planaris.kernels.decoding import (
     ImpossibleSyndromeError,
@@ -91,12 +91,8 @@ class PlanarDecoder:
         threads: int | None = None,
         device: str | None = None,
     ) -> None:
-        if method not in METHODS:
-            msg = f"`method` must be one of {METHODS}, got {method!r}"
-            raise MethodError(msg)
-        if drop not in DROPS:
-            msg = f"`drop` must be one of {DROPS}, got {drop!r}"
-            raise MethodError(msg)
+        require_one_of("method", method, METHODS)
+        require_one_of("drop", drop, DROPS)
         self.method, self.threads = method, threads
         Budget(threads=threads)  # checks the number
         found = None if device is None else device_or_cpu(device)
@@ -145,18 +141,7 @@ class PlanarDecoder:
     def _matching(self) -> tuple[DecodingGraph, ShotMatcher]:
         """The graph with one boundary, and lightest errors on it."""
         graph = matching_graph(self.model)
-        n = graph.num_detectors
-        matcher = ShotMatcher(
-            n,
-            graph.num_vertices,
-            graph.edges,
-            np.array([n], dtype=np.int32),
-            graph.weights,
-            packed_bits(graph.mask),
-            np.zeros(0, dtype=np.uint8),
-            -1,
-        )
-        return graph, matcher
+        return graph, graph.matcher([graph.num_detectors])
 
     # -- answers --------------------------------------------------------------------------------
 

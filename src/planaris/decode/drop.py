@@ -10,12 +10,11 @@ from planaris.decode.graph import split_graph
 from planaris.decode.model import ErrorModel
 from planaris.decode.planar_form import planar_form
 from planaris.errors import NotMatchableError, NotPlanarError
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 
 
-@dataclass(frozen=True, eq=False)
-class Dropped:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dropped(Shown):
     """A model with a planar decoding graph, and what it lacks.
 
     Attributes
@@ -35,9 +34,6 @@ class Dropped:
     mechanisms: tuple[int, ...]
     instructions: tuple[str, ...]
     bound: float
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def drop_smallest(model: ErrorModel) -> Dropped:

@@ -19,9 +19,8 @@ from planaris.decode.graph import DecodingGraph
 from planaris.decode.model import ErrorModel
 from planaris.decode.shots import as_packed, distinct_rows, impossible_shot
 from planaris.errors import MethodError, ModelError, PrecisionError
-from planaris.kernels.decoding import EdgeInverse, ImpossibleSyndromeError, ShotMatcher, packed_bits
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.kernels.decoding import EdgeInverse, ImpossibleSyndromeError, ShotMatcher
+from planaris.notebook import Shown
 from planaris.typing import Array, FloatArray
 
 LEAST, MOST = 1e-9, 0.49
@@ -35,8 +34,8 @@ SCORED_SHOTS = 5000
 """Syndromes, at least, whose scores the standard errors are estimated from; 4 per edge if more."""
 
 
-@dataclass(frozen=True, eq=False)
-class FittedModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedModel(Shown):
     """Fitted probabilities of an error model; see :func:`fit_model`."""
 
     model: ErrorModel = field(repr=False)
@@ -45,9 +44,6 @@ class FittedModel:
     log_likelihood: float
     num_iterations: int
     converged: bool
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def fit_model(
@@ -127,17 +123,7 @@ class _Fit:
         graph = replace(self.coset.graph, probability=p)
         form = self.coset.form
         assert form is not None  # refused by `__init__`
-        n = graph.num_detectors
-        matcher = ShotMatcher(
-            n,
-            graph.num_vertices,
-            graph.edges,
-            np.array([n, n + 1], dtype=np.int32),
-            graph.weights,
-            packed_bits(graph.mask),
-            np.zeros(0, dtype=np.uint8),
-            -1,
-        )
+        matcher = graph.matcher([graph.num_detectors, graph.num_detectors + 1])
         return graph, make_inverse(form, graph, self.budget), matcher
 
     def _evaluate(self, p: FloatArray) -> tuple[float, FloatArray]:

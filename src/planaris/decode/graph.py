@@ -15,6 +15,7 @@ import numpy as np
 
 from planaris.decode.model import ErrorModel, parity
 from planaris.errors import NotMatchableError
+from planaris.kernels.decoding import ShotMatcher, packed_bits
 from planaris.typing import Array, BoolArray, FloatArray, IntArray
 
 
@@ -63,6 +64,22 @@ class DecodingGraph:
     def log_absent(self) -> float:
         """Logarithm of the probability that no edge is part of the error."""
         return float(np.log1p(-self.probability).sum())
+
+    def matcher(self, boundary: list[int], *, by_parity: bool = False) -> ShotMatcher:
+        """Return what finds lightest errors that may end at these vertices.
+
+        ``by_parity``: of a given class, which the parity of the second boundary decides.
+        """
+        return ShotMatcher(
+            self.num_detectors,
+            self.num_vertices,
+            self.edges,
+            np.array(boundary, dtype=np.int32),
+            self.weights,
+            packed_bits(self.mask),
+            packed_bits(self.potential) if by_parity else np.zeros(0, dtype=np.uint8),
+            self.num_detectors + 1 if by_parity else -1,
+        )
 
 
 def matching_graph(model: ErrorModel) -> DecodingGraph:

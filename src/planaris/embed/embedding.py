@@ -19,16 +19,15 @@ from planaris.errors import CrossingError, EmbeddingError, NotPlanarError
 from planaris.kernels import graph as kernel
 from planaris.kernels.graph import connected_components
 from planaris.models.arrays import as_edges, as_positions, frozen, held
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import ArrayLike, IntArray
 
 MAX_EDGES = 2**30 - 1
 """Half-edges are numbered in int32."""
 
 
-@dataclass(frozen=True, eq=False)
-class Embedding:
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedding(Shown):
     """A graph with the cyclic order of the edges around every vertex.
 
     Attributes
@@ -60,9 +59,6 @@ class Embedding:
     rotation: IntArray
     offsets: IntArray
     outer: IntArray | None = None
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def __post_init__(self) -> None:
         # Faces and genus are found once: what they follow from must not change behind them.

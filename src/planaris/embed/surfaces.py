@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planaris.embed.embedding import Embedding
-from planaris.errors import EmbeddingError
+from planaris.errors import EmbeddingError, require_one_of
 
 _STEPS = {"square": ((0, 1), (1, 0)), "triangular": ((0, 1), (1, 0), (1, 1))}
 """(down, right) steps of the edges that leave every site."""
@@ -45,9 +45,7 @@ def torus_lattice(rows: int, columns: int, kind: str = "square") -> Embedding:
     if rows < 1 or columns < 1:
         msg = f"`rows` and `columns` must be at least 1, got {rows} and {columns}"
         raise EmbeddingError(msg)
-    if kind not in _STEPS:
-        msg = f"`kind` must be one of {sorted(_STEPS)}, got {kind!r}"
-        raise EmbeddingError(msg)
+    require_one_of("kind", kind, _STEPS, EmbeddingError)
     r, c = np.divmod(np.arange(rows * columns), columns)
     steps = _STEPS[kind]
     heads = [(r + down) % rows * columns + (c + right) % columns for down, right in steps]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from planaris.experiments.performance import kac_ward_log_partition
+from planaris.experiments.performance import kac_ward_log_partition, markdown_table
 from planaris.generate import spin_glass
 from planaris.machine import processors
 from planaris.planar import plan
@@ -86,9 +86,8 @@ def render_batches(rows: list[BatchRow]) -> str:
     """
     names = ["size", "threads", "models per second", "efficiency", "µs per model and core"]
     names += ["one log Z per call", "SciPy's sparse LU", "limit, µs"]
-    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
-    for row in rows:
-        cells = [
+    table = [
+        [
             f"{row.size}²",
             f"{row.threads}",
             f"{row.per_second:,.0f}",
@@ -98,8 +97,9 @@ def render_batches(rows: list[BatchRow]) -> str:
             f"{row.lu * row.per_second:,.0f}×" if row.agrees else "another answer",
             f"{1e6 * row.limit:,.1f}",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        for row in rows
+    ]
+    return markdown_table(names, table)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

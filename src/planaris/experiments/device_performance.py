@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from planaris.errors import PlanarisError
+from planaris.experiments.performance import markdown_table
 from planaris.generate import spin_glass
 from planaris.gpu.device import find_device, import_torch
 from planaris.gpu.program import Program
@@ -163,10 +164,10 @@ def render_widths(rows: list[WidthRow]) -> str:
     """
     names = ["task", "grid", "device", "memory", "of the bandwidth"]
     names += [f"{c} cores" for c in CORES]
-    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    table = []
     for row in rows:
         if row.refused:
-            lines.append(f"| {row.task} | {row.size}² | refused: {row.refused} | | | | |")
+            table.append([row.task, f"{row.size}²", f"refused: {row.refused}", "", "", "", ""])
             continue
         times = [row.cores.get(c) for c in CORES]
         cells = [
@@ -177,8 +178,8 @@ def render_widths(rows: list[WidthRow]) -> str:
             "" if row.share is None else f"{100 * row.share:.0f} %",
             *("" if t is None else f"{_readable(t)} ({t / row.seconds:.0f}×)" for t in times),
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        table.append(cells)
+    return markdown_table(names, table)
 
 
 def render_device_batches(rows: list[BatchRow]) -> str:
@@ -192,7 +193,7 @@ def render_device_batches(rows: list[BatchRow]) -> str:
     names += ["of the bandwidth"]
     names += [f"{c} cores" for c in CORES]
     names += [f"beats {CORES[-1]} cores from", "rows on the CPU", "apart"]
-    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    table = []
     for row in rows:
         rates = [row.cores.get(c) for c in CORES]
         cells = [
@@ -207,8 +208,8 @@ def render_device_batches(rows: list[BatchRow]) -> str:
             f"{row.on_cpu:.1g}",
             f"{row.apart:.1g}",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        table.append(cells)
+    return markdown_table(names, table)
 
 
 def _readable(seconds: float) -> str:

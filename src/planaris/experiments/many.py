@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import Budget, ProgressOption, watch
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, require_one_of
 from planaris.experiments.figure import Figure, Params, Record
 from planaris.experiments.parquet import pyarrow, write_parquet
 from planaris.experiments.runner import run_all
@@ -98,12 +98,8 @@ def solve_many(
     >>> [round(row["answer"], 3) for row in rows], rows[0]["exact"]
     ([42.566, 41.698, 47.417], True)
     """
-    if verb not in VERBS:
-        msg = f"`verb` must be one of {', '.join(VERBS)}, got {verb!r}"
-        raise MethodError(msg)
-    if table not in TABLES:
-        msg = f"`table` must be one of {', '.join(TABLES)}, got {table!r}"
-        raise MethodError(msg)
+    require_one_of("verb", verb, VERBS)
+    require_one_of("table", table, TABLES)
     if table == "parquet":
         pyarrow()  # before any work is done
     options = {"verb": verb, "method": method, "time_limit": time_limit, "format": format}
@@ -158,9 +154,7 @@ def _check_options(options: Params, out: Any, jobs: Any, cluster: Any) -> None:
     """Refuse what no model could be solved with, before any is."""
     find_method(options["method"], options["verb"])
     Budget.of(options["time_limit"])
-    if options["format"] not in (None, *READERS):
-        msg = f"`format` must be one of {', '.join(READERS)}, got {options['format']!r}"
-        raise ModelError(msg)
+    require_one_of("format", options["format"], (None, *READERS), ModelError)
     if jobs is not None and (not isinstance(jobs, int | np.integer) or jobs == 0):
         msg = f"`jobs` must be a number of processes, got {jobs!r}"
         raise MethodError(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -69,16 +69,24 @@ def render_table(rows: list[Row]) -> str:
     | --- | --- | --- | --- | --- | --- | --- |
     | log Z | 4² | 1.0 ms | peer | 10.0 ms | 10× | same answer |
     """
-    lines = [
-        "| task | size | planaris | peer | its time | ratio | |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    table = []
     for row in rows:
         ratio = "–" if row.peer_seconds is None else _ratio(row.peer_seconds / row.seconds)
         words = {True: "same answer", False: "another answer", None: ""}[row.agrees]
         cells = [row.task, row.size, _time(row.seconds), row.peer, _time(row.peer_seconds), ratio]
-        lines.append(f"| {' | '.join([*cells, row.remark or words])} |")
-    return "\n".join(lines)
+        table.append([*cells, row.remark or words])
+    return markdown_table(["task", "size", "planaris", "peer", "its time", "ratio", ""], table)
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return cells as a Markdown table.
+
+    >>> print(markdown_table(["a", "b"], [["1", "2"]]))
+    | a | b |
+    | --- | --- |
+    | 1 | 2 |
+    """
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
 
 
 def insert_table(text: str, table: str, *, begin: str = BEGIN, end: str = END) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planaris.errors import ModelError, TooLargeError
+from planaris.errors import ModelError, TooLargeError, require_one_of
 from planaris.models.arrays import as_rng
 from planaris.show import one_line
 from planaris.typing import FloatArray, IntArray, Rng
@@ -113,9 +113,7 @@ def torus(rows: int | tuple[int, int], columns: int | None = None, kind: str = "
     >>> len(torus(4, 5).edges), len(torus(4, 5, "triangular").edges)
     (40, 60)
     """
-    if kind not in ("square", "triangular"):
-        msg = f"`kind` must be 'square' or 'triangular', got {kind!r}"
-        raise ModelError(msg)
+    require_one_of("kind", kind, ("square", "triangular"), ModelError)
     vertex, positions = _grid(rows, columns)
     groups = [_around(vertex), _around(vertex.T)]
     if kind == "triangular":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, require_one_of
 from planaris.models.arrays import as_rng
 from planaris.typing import BoolArray, FloatArray, Rng
 
@@ -54,9 +54,7 @@ def shape_mask(
         msg = f"`shape` must have at least one row and one column, got {shape}"
         raise ModelError(msg)
     kind = SHAPES[int(rng.integers(len(SHAPES)))] if kind is None else kind
-    if kind not in SHAPES:
-        msg = f"`kind` must be one of {', '.join(SHAPES)}, got {kind!r}"
-        raise ModelError(msg)
+    require_one_of("kind", kind, SHAPES, ModelError)
     draw = globals()[f"_draw_{kind}"]
     y, x = _coordinates(shape)
     if not split_corners or shape == (1, 1):

@@ -13,14 +13,13 @@ from planaris.errors import ModelError
 from planaris.infer.verbs import ground_state, verb_budget
 from planaris.models import IsingModel
 from planaris.models.arrays import as_array
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.result import GroundState
-from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, Int8Array, LongArray
 
 
-@dataclass(frozen=True, eq=False)
-class DomainWall:
+@dataclass(frozen=True, eq=False, repr=False)
+class DomainWall(Shown):
     """The ground states of a model before and after couplings along a seam change sign.
 
     Attributes
@@ -52,9 +51,6 @@ class DomainWall:
     edges: BoolArray
     before: GroundState
     after: GroundState
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def domain_wall(

@@ -25,10 +25,9 @@ from planaris.infer.domain_wall import most_above
 from planaris.infer.verbs import ground_state, verb_budget
 from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.relax.cut_form import energy_quantum
 from planaris.result import GroundState
-from planaris.show import one_line
 from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray
 
 FIRST_CHANGE = 2.0**-6
@@ -38,8 +37,8 @@ FALL = 2.0**-4
 """Factor of the change after it preferred an excited state."""
 
 
-@dataclass(frozen=True, eq=False)
-class RigidEdges:
+@dataclass(frozen=True, eq=False, repr=False)
+class RigidEdges(Shown):
     """Which edges have the same relative sign in all ground states.
 
     Attributes
@@ -71,9 +70,6 @@ class RigidEdges:
     exact: bool
     rounds: int
     state: GroundState
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def rigid_edges(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from planaris.errors import MethodError, ModelError, missing_extra
+from planaris.errors import MethodError, ModelError, missing_extra, require_one_of
 from planaris.planar import Plan
 from planaris.planar import plan as make_plan
 from planaris.planar.pfaffian.on_device import evaluate_on_cpu, evaluate_on_device
@@ -119,9 +119,7 @@ def _prepared(couplings: Any, plan: Any, precision: str) -> Plan:
     """Return the plan; refuse couplings that do not fit it."""
     prepared = plan if isinstance(plan, Plan) else make_plan(plan)
     torch = _import_torch()
-    if precision not in ("double", "single"):
-        msg = f"`precision` must be 'double' or 'single', got {precision!r}"
-        raise ModelError(msg)
+    require_one_of("precision", precision, ("double", "single"), ModelError)
     if not isinstance(couplings, torch.Tensor) or not couplings.is_floating_point():
         kind = getattr(couplings, "dtype", type(couplings).__name__)
         msg = f"`couplings` must be a tensor of floats, got {kind}"

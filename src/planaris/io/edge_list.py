@@ -13,7 +13,7 @@ from planaris.io.rows import (
     as_table,
     check_density,
     header_count,
-    header_number,
+    header_offset,
     header_values,
     indices,
     refuse_loops,
@@ -69,7 +69,7 @@ def read_edge_list(source: Source, *, labels: bool | None = None) -> IsingModel:
         pairs,
         table.values[:, 2] if has_couplings else 1.0,
         num_spins=header_count(source, header, "num_spins", pairs),
-        offset=header_number(source, header, "offset", 0.0),
+        offset=header_offset(source, header),
     )
 
 
@@ -96,7 +96,7 @@ def _read_named(source: Source, text: bytes) -> IsingModel:
     header = header_values(text)
     if header.get("num_spins", str(len(index))) != str(len(index)):
         refuse(source, 1, f"num_spins={len(index)} for as many names", header["num_spins"])
-    offset = header_number(source, header, "offset", 0.0)
+    offset = header_offset(source, header)
     return IsingModel(edges, couplings, offset=offset, labels=list(index))
 
 

@@ -30,7 +30,7 @@ def read_maxcut(source: Source) -> IsingModel:
     """
     text = read_bytes(source)
     (n, _), table = read_header_and_table(
-        source, text, "#%c", "'n m', the numbers of vertices and edges", (2, 3)
+        source, text, "'n m', the numbers of vertices and edges", (2, 3)
     )
     pairs = indices(source, table, 1, n, "a vertex")
     refuse_loops(source, pairs, table.lines, "a diagonal belongs to a QUBO: format='bq'")

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from planaris.errors import MethodError, ModelError
+from planaris.errors import MethodError, ModelError, require_one_of
 from planaris.io.bits import Bits
 from planaris.io.dimod import bqm_terms, write_bqm
 from planaris.io.edge_list import NUMBER, read_edge_list, write_edge_list
@@ -98,9 +98,7 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
         format = _sniff(source, text)
         if not isinstance(source, str | os.PathLike) or source == "-":
             source = _NamedBytes(text, name_of(source))
-    if format not in READERS:
-        msg = f"`format` must be one of {', '.join(READERS)}, got {format!r}"
-        raise ModelError(msg)
+    require_one_of("format", format, READERS, ModelError)
     found = READERS[format](source)
     return found.as_model() if isinstance(found, Bits) else found
 

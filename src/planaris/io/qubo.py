@@ -19,7 +19,7 @@ from planaris.io.rows import (
     check_count,
     check_density,
     header_count,
-    header_number,
+    header_offset,
     header_values,
     indices,
     read_header_and_table,
@@ -75,7 +75,7 @@ def coo_terms(source: Source, *, vartype: str | None = None) -> IsingModel | Bit
     if "num_variables" not in header:
         check_density(source, pairs, table)
     n = header_count(source, header, "num_variables", pairs)
-    offset = header_number(source, header, "offset", 0.0)
+    offset = header_offset(source, header)
     if kind == "BINARY":
         return Bits(pairs, table.values[:, 2], n, offset)
     linear = pairs[:, 0] == pairs[:, 1]
@@ -122,7 +122,7 @@ def qubo_terms(source: Source, *, format: str | None = None) -> IsingModel | Bit
     text = read_bytes(source)
     if kind == "bq":
         (n, _), table = read_header_and_table(
-            source, text, "#%c", "'n m', the numbers of variables and entries", (3,)
+            source, text, "'n m', the numbers of variables and entries", (3,)
         )
         pairs = indices(source, table, 1, n, "a variable") - 1
         twice = np.where(pairs[:, 0] == pairs[:, 1], 1.0, 2.0)
@@ -136,7 +136,7 @@ def qubo_terms(source: Source, *, format: str | None = None) -> IsingModel | Bit
 def _noted_offset(source: Source, text: bytes) -> float:
     note = NOTED_OFFSET.search(text)
     found = {} if note is None else {"offset": note[1].decode("ascii", "replace")}
-    return header_number(source, found, "offset", 0.0)
+    return header_offset(source, found)
 
 
 def _qbsolv_table(source: Source, text: bytes) -> tuple[int, Table]:

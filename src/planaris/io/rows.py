@@ -30,14 +30,14 @@ class Table(NamedTuple):
 
 
 def read_header_and_table(
-    source: Source, text: bytes, comments: str, header: str, widths: tuple[int, ...]
+    source: Source, text: bytes, header: str, widths: tuple[int, ...]
 ) -> tuple[list[int], Table]:
     """Read a first line of two counts and the table of rows that follows.
 
     The second count must be the number of rows; that is checked before anything else, so that
     a truncated file is never taken for a smaller one.
     """
-    rows = scan_rows(text, comments)
+    rows = scan_rows(text, "#%c")
     refuse_scan(source, rows.error)
     count = len(rows.row_lines)
     line = int(rows.row_lines[0]) if count else 1
@@ -129,14 +129,15 @@ def header_values(text: bytes) -> dict[str, str]:
     return found
 
 
-def header_number(source: Source, header: dict[str, str], key: str, default: float) -> float:
-    """Return a finite number of the header comments."""
+def header_offset(source: Source, header: dict[str, str]) -> float:
+    """Return the offset that the header comments give, zero if they give none."""
+    text = header.get("offset", "0")
     try:
-        value = float(header[key]) if key in header else default
+        value = float(text)
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
-        refuse(source, 1, f"a finite number for {key}", repr(header[key]))
+        refuse(source, 1, "a finite number for offset", repr(text))
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
@@ -15,8 +15,7 @@ from planaris import _core
 from planaris.budget import Budget, control, structure_threads
 from planaris.errors import InfeasibleError
 from planaris.kernels.graph import connected_components
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import Array, BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 PreparedTJoins = _core.TJoinSolver
@@ -41,8 +40,8 @@ STEPS = ("layout", "graph", "search", "answer")
 """Steps of a T-join: places of the vertices, arcs in that order, the search, join and proof."""
 
 
-@dataclass(frozen=True, eq=False)
-class CutPacking:
+@dataclass(frozen=True, eq=False, repr=False)
+class CutPacking(Shown):
     """Values on nested odd sets that prove a T-join lightest.
 
     Set ``k`` holds the vertices ``order[start[k]:stop[k]]`` and has the value
@@ -68,9 +67,6 @@ class CutPacking:
     digits: LongArray
     exponent: int
 
-    __repr__ = one_line
-    _repr_html_ = fields_html
-
     @classmethod
     def empty(cls) -> CutPacking:
         """Return the packing of no sets, which proves that no T-join weighs less than nothing."""
@@ -95,13 +91,41 @@ class CutPacking:
             total += np.ldexp(digits[:, column].astype(np.float64), self.exponent + 32 * column)
         return total
 
+    def crossings(self, edges: IntArray) -> Iterator[tuple[LongArray, LongArray]]:
+        """Yield all pairs (set, edge) such that the set holds one end of the edge.
+
+        Examples
+        --------
+        >>> from planaris.matching.tjoins import minimum_tjoin
+        >>> path = np.array([(0, 1), (1, 2)], dtype=np.int32)
+        >>> packing = minimum_tjoin(3, path, [1, 1], odd=[0, 2]).certificate
+        >>> sum(len(sets) for sets, _ in packing.crossings(path)) > 0
+        True
+        """
+        places = max(int(edges.max(initial=-1)), int(self.order.max(initial=-1))) + 1
+        home = np.full(places, -1, dtype=np.int64)  # the innermost set that holds a vertex
+        level = np.zeros(self.num_sets + 1, dtype=np.int64)  # the last entry: outside all sets
+        parent = self.parent.tolist()
+        for k in range(self.num_sets):  # parents come first
+            home[self.members(k)] = k
+            level[k] = level[parent[k]] + 1
+        a, b = home[edges[:, 0]], home[edges[:, 1]]
+        apart = np.flatnonzero(a != b)
+        while apart.size:
+            for side, other in ((a, b), (b, a)):
+                climb = apart[side[apart] != other[apart]]
+                climb = climb[level[side[climb]] >= np.maximum(level[other[climb]], 1)]
+                yield side[climb], climb
+                side[climb] = self.parent[side[climb]]
+            apart = apart[a[apart] != b[apart]]
+
     def value(self, k: int) -> Fraction:
         """Return the value of set `k`, exactly."""
         return scaled(as_integer(np.atleast_1d(self.digits[k])), self.exponent)
 
 
-@dataclass(frozen=True, eq=False)
-class TJoin:
+@dataclass(frozen=True, eq=False, repr=False)
+class TJoin(Shown):
     """A lightest T-join with its proof, or the best known: see ``matching.minimum_tjoin``.
 
     Attributes
@@ -135,9 +159,6 @@ class TJoin:
     stats: dict[str, int] = field(repr=False, default_factory=dict)
     seconds: dict[str, float] = field(repr=False, default_factory=dict)
     state: Any = field(repr=False, default=None)
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the solver's memory behind when pickled; a warm start then runs cold."""

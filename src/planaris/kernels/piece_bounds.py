@@ -22,14 +22,13 @@ def sweep_above(
     fields: FloatArray,
     weights: FloatArray,
     *,
-    derivatives: bool,
     budget: Budget | None = None,
 ) -> _core.PieceSums:
     """Return logarithms of the pieces that add up to an upper bound on log Z.
 
     ``FloatingPointError`` if the entries of a table differ by more than doubles can say.
     """
-    return sweep.above(couplings, fields, weights, derivatives, *team(budget))
+    return sweep.above(couplings, fields, weights, *team(budget))
 
 
 def sweep_below(
@@ -39,11 +38,10 @@ def sweep_below(
     weights: FloatArray,
     up: FloatArray,
     *,
-    derivatives: bool,
     budget: Budget | None = None,
 ) -> _core.PieceSums:
     """Return logarithms of the pieces that add up to a lower bound on log Z.
 
     ``FloatingPointError`` if the entries of a table differ by more than doubles can say.
     """
-    return sweep.below(couplings, fields, weights, up, derivatives, *team(budget))
+    return sweep.below(couplings, fields, weights, up, *team(budget))

@@ -145,12 +145,6 @@ class PlanarCRF(Parameters):
 
     # -- what scikit-learn calls --------------------------------------------------------------
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what kind of estimator this is."""
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
-
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are weights."""
         return hasattr(self, "coef_")
@@ -206,7 +200,7 @@ class PlanarCRF(Parameters):
             ("optimizer", self.optimizer, (None, *OPTIMIZERS)),
         ):
             if value not in known:
-                msg = f"`{name}` must be one of {', '.join(map(repr, known))}, got {value!r}"
+                msg = f"`{name}` must be one of {', '.join(map(str, known))}, got {value!r}"
                 raise ModelError(msg)
         if self.loss == "margin" and self.optimizer == "lbfgs":
             msg = "`optimizer='lbfgs'` needs a smooth loss; use 'bundle' for the margin"

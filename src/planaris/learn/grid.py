@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from planaris.errors import ModelError, NotFittedError
+from planaris.errors import ModelError, NotFittedError, require_one_of
 from planaris.learn.features import ImageFeatures, pair_features, pixel_features
 from planaris.learn.grid_likelihood import GridExample, maximise_likelihood
 from planaris.learn.instances import as_examples, as_image
@@ -108,12 +107,6 @@ class GridCRF(Parameters):
         self.node_features = node_features
         self.edge_features = edge_features
 
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what kind of estimator this is."""
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
-
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there are weights."""
         return hasattr(self, "node_weights_")
@@ -180,9 +173,7 @@ class GridCRF(Parameters):
 def _learn(
     crf: GridCRF, X: Sequence[ArrayLike], y: Sequence[ArrayLike]
 ) -> tuple[FloatArray, FloatArray]:
-    if crf.method not in METHODS:
-        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {crf.method!r}"
-        raise ModelError(msg)
+    require_one_of("method", crf.method, METHODS, ModelError)
     if not as_number("regularization", crf.regularization) > 0:
         msg = f"`regularization` must be above zero, got {crf.regularization}"
         raise ModelError(msg)

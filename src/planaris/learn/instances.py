@@ -14,8 +14,7 @@ from planaris.learn.tied import TiedGraph, repeated
 from planaris.models import IsingModel
 from planaris.models.arrays import as_count, as_edges, as_real
 from planaris.models.tables import as_integers
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
 PEGS = ("corners",)
@@ -26,8 +25,8 @@ EdgeFeature = Callable[[FloatArray, IntArray], FloatArray]
 """Takes an image (H, W, C) and edges (m, 2) between pixels, returns columns (m, k)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Instance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Instance(Shown):
     """A graph with features, and what is known about its states.
 
     Attributes
@@ -63,9 +62,6 @@ class Instance:
     field_features: FloatArray | None = None
     margin: FloatArray | None = None
     shape: tuple[int, ...] = ()
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     @property
     def has_fields(self) -> bool:
@@ -194,7 +190,7 @@ def image_instance(
         ("fields", fields, (None, *FIELDS)),
     ):
         if value not in known:
-            msg = f"`{option}` must be one of {', '.join(map(repr, known))}, got {value!r}"
+            msg = f"`{option}` must be one of {', '.join(map(str, known))}, got {value!r}"
             raise ModelError(msg)
     if peg and fields:
         msg = "`peg` and `fields` cannot be had together: the graph would not be planar"

@@ -15,8 +15,7 @@ import numpy as np
 
 from planaris.budget import ProgressCallback
 from planaris.learn.risks import Plane
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import FloatArray
 
 MAX_PLANES = 200
@@ -27,8 +26,8 @@ RIDGE = 1e-13
 """Relative to the largest diagonal entry; turns rays of a singular form into long steps."""
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
+@dataclass(frozen=True, eq=False, repr=False)
+class Training(Shown):
     """Weights with an interval that contains the least objective.
 
     Attributes
@@ -52,9 +51,6 @@ class Training:
     converged: bool
     history: list[dict[str, Any]] = field(repr=False)
 
-    __repr__ = one_line
-    _repr_html_ = fields_html
-
     @property
     def gap(self) -> float:
         """How far the objective may be above its minimum."""
@@ -64,13 +60,11 @@ class Training:
 class _Record:
     """Keeps the best weights, the best bound and the history; says when to stop."""
 
-    def __init__(
-        self, tol: float, max_iter: int, progress: ProgressCallback | None, lower: float = 0.0
-    ) -> None:
+    def __init__(self, tol: float, max_iter: int, progress: ProgressCallback | None) -> None:
         self.tol, self.max_iter, self.progress = tol, max_iter, progress
         self.started = perf_counter()
         self.weights: FloatArray = np.zeros(0)
-        self.upper, self.lower = np.inf, lower
+        self.upper, self.lower = np.inf, 0.0
         self.first = np.inf
         self.history: list[dict[str, Any]] = []
 

@@ -9,7 +9,7 @@ from planaris.errors import ModelError
 
 
 class Parameters:
-    """Reads and sets what the constructor of a subclass takes."""
+    """Reads and sets what the constructor of a subclass takes, as scikit-learn wants it."""
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -27,6 +27,12 @@ class Parameters:
                 raise ModelError(msg)
             setattr(self, name, value)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what kind of estimator this is."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters

@@ -29,8 +29,7 @@ from planaris.kernels.cuts import (
     rounded,
 )
 from planaris.matching.join_graph import JoinGraph, as_vertices, is_ready
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 from planaris.typing import Array, IntArray, LongArray
 
 SETS_AT_ONCE = 2**10
@@ -47,8 +46,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class PerfectMatching:
+@dataclass(frozen=True, eq=False, repr=False)
+class PerfectMatching(Shown):
     """A lightest perfect matching with its proof; see :func:`min_weight_perfect_matching`.
 
     Attributes
@@ -72,9 +71,6 @@ class PerfectMatching:
     certificate: CutPacking = field(repr=False)
     offset: int = 0
     stats: dict[str, int] = field(repr=False, default_factory=dict)
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def minimum_tjoin(
@@ -227,8 +223,8 @@ def min_weight_perfect_matching(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Joins:
+@dataclass(frozen=True, eq=False, repr=False)
+class Joins(Shown):
     """Lightest T-joins of several sets on one graph; see :meth:`TJoinSolver.solve_many`.
 
     Attributes
@@ -250,9 +246,6 @@ class Joins:
     numerators: list[int] = field(repr=False)
     exponent: int
     objectives: Array
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def __len__(self) -> int:
         return len(self.numerators)

@@ -113,7 +113,7 @@ def _ground_state_of_labels(mrf: MarkovRandomField, budget: Budget) -> GroundSta
 
     Narrow models are eliminated at once, unless a proof is asked for: only the search has one.
     """
-    if not budget.prove and (narrow := narrow_elimination(mrf, "ground_state", budget)):
+    if not budget.prove and (narrow := narrow_elimination(mrf, budget)):
         with suppress(TimeLimitError):
             return treewidth.ground_state(mrf, plan=narrow, time_limit=budget)
     limited = budget.or_within(PATIENCE_SECONDS)

@@ -79,13 +79,11 @@ def cheap_elimination(model: IsingModel, task: Purpose, budget: Budget) -> Elimi
     return plan if cheap and _affordable(plan, budget) else None
 
 
-def narrow_elimination(
-    mrf: MarkovRandomField, task: Purpose, budget: Budget
-) -> EliminationPlan | None:
-    """Return a plan for a Markov random field if elimination is very quick, or None."""
+def narrow_elimination(mrf: MarkovRandomField, budget: Budget) -> EliminationPlan | None:
+    """Return a plan for the ground state of an MRF if elimination is very quick, or None."""
     n = mrf.num_variables
     extra = len(mrf.scopes) - mrf.num_factors - n + 1
-    plan = _first_plan(mrf, task, n, extra, budget)
+    plan = _first_plan(mrf, "ground_state", n, extra, budget)
     if plan is None or plan.seconds > NARROW_SECONDS:
         return None
     return plan if _affordable(plan, budget) else None

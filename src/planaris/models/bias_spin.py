@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.models.arrays import checked_count
 from planaris.models.base import once_per_model
-from planaris.models.convert import as_spins, with_tables
+from planaris.models.convert import Inverse, as_spins, with_tables
 from planaris.models.ising import IsingModel, require_ising
 from planaris.result import Marginals
 from planaris.typing import ArrayLike, BoolArray, Int8Array, LongArray
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutBias:
+class WithoutBias(Inverse):
     """Lifts from a model with a bias spin (the last one) to the model with fields."""
 
     original: IsingModel
     bias_edge: LongArray
     """Edge of the new model from every spin to the bias spin, -1 where there is none."""
-    log_partition_shift: float = -float(np.log(2.0))
-    error: float = 0.0
+    log_partition_shift: ClassVar[float] = -float(np.log(2.0))
 
     @cached_property
     def symmetric(self) -> BoolArray:
@@ -104,13 +104,12 @@ def fields2bias(model: IsingModel, *, all_spins: bool = False) -> tuple[IsingMod
 
 
 @dataclass(frozen=True, eq=False)
-class WithBias:
+class WithBias(Inverse):
     """Lifts from a model with one spin held at +1 to the model without fields."""
 
     original: IsingModel
     spin: int
-    log_partition_shift: float = float(np.log(2.0))
-    error: float = 0.0
+    log_partition_shift: ClassVar[float] = float(np.log(2.0))
 
     def lift_states(self, states: ArrayLike) -> Int8Array:
         """Return states with the held spin at +1."""

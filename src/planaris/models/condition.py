@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.models.convert import with_tables
+from planaris.models.convert import Inverse, with_tables
 from planaris.models.mrf import MarkovRandomField
 from planaris.models.tables import as_labels, gather_index
 from planaris.result import Marginals
@@ -18,7 +18,7 @@ from planaris.typing import ArrayLike, FloatArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
-class Conditioning:
+class Conditioning(Inverse):
     """The way back from a conditioned model.
 
     Attributes
@@ -29,15 +29,11 @@ class Conditioning:
         Label of every variable that was fixed, -1 for the others.
     kept : numpy.ndarray
         Original numbers of the variables of the new model.
-    log_partition_shift : float
-        ``log Z(evidence) = log Z(new) + shift``; zero.
     """
 
     original: MarkovRandomField
     fixed: LongArray
     kept: LongArray
-    log_partition_shift: float = 0.0
-    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return states of the original model, evidence included."""

@@ -9,8 +9,9 @@ to none have weight zero. ``inverse.lift_states`` maps states, ``inverse.lift_ma
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Protocol, overload
+from typing import overload
 
 import numpy as np
 
@@ -33,26 +34,30 @@ SMALL = 2000
 """Models of up to so many variables may have a quick elimination instead."""
 
 
-class Inverse(Protocol):
+class Inverse(ABC):
     """The way back from a converted model."""
 
     @property
     def log_partition_shift(self) -> float:
         """``log Z(old) = log Z(new) + shift``."""
+        return 0.0
 
     @property
     def error(self) -> float:
         """By how much log weights of the old and of the new model may differ, from rounding."""
+        return 0.0
 
+    @abstractmethod
     def lift_states(self, states: ArrayLike) -> Array:
         """Return the states of the old model for states of the new one."""
 
+    @abstractmethod
     def lift_marginals(self, marginals: Marginals) -> Marginals:
         """Return the marginals of the old model for those of the new one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class Chain(Inverse):
     """Several conversions after one another: ``inverses`` in the order they were applied."""
 
     inverses: tuple[Inverse, ...]
@@ -177,12 +182,11 @@ def _lift_pseudomarginals(result: GroundState, inverse: Inverse) -> Pseudomargin
 
 
 @dataclass(frozen=True, eq=False)
-class FromIsing:
+class FromIsing(Inverse):
     """Lifts an Ising model's states and marginals to the MRF it was made from."""
 
     original: MarkovRandomField
     view: PairwiseView
-    log_partition_shift: float = 0.0
 
     @property
     def error(self) -> float:
@@ -362,12 +366,10 @@ class IsingForm:
 
 
 @dataclass(frozen=True, eq=False)
-class ToIsing:
+class ToIsing(Inverse):
     """Lifts states and marginals of :meth:`MarkovRandomField.from_ising` to the Ising model."""
 
     original: IsingModel
-    log_partition_shift: float = 0.0
-    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> Int8Array:
         """Return spins: -1 for label 0, +1 for label 1."""

@@ -52,13 +52,11 @@ def kary2binary(
 
 
 @dataclass(frozen=True, eq=False)
-class FromBits:
+class FromBits(Inverse):
     """Lifts bits, most significant first, to labels."""
 
     original: MarkovRandomField
     bits: IntArray
-    log_partition_shift: float = 0.0
-    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels; codes that stand for no label are refused."""
@@ -107,7 +105,7 @@ def _log_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromBits]:
 
 
 @dataclass(frozen=True, eq=False)
-class FromOrder:
+class FromOrder(Inverse):
     """Lifts bits ``x > i`` to labels."""
 
     original: MarkovRandomField
@@ -116,8 +114,6 @@ class FromOrder:
     """First bit of every variable, shape (n + 1,)."""
     first_pair: LongArray
     """First factor of the new model that belongs to each edge of the view."""
-    log_partition_shift: float = 0.0
-    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return labels; bits out of order are refused."""
@@ -206,7 +202,7 @@ def _order_encoding(mrf: MarkovRandomField) -> tuple[MarkovRandomField, FromOrde
 
 
 @dataclass(frozen=True, eq=False)
-class FromClusters:
+class FromClusters(Inverse):
     """Lifts from the model whose clusters are variables to the factors they stand for."""
 
     original: MarkovRandomField
@@ -214,8 +210,6 @@ class FromClusters:
     """Flat table entries that are the labels of each factor's cluster; None: no cluster."""
     new_index: LongArray
     """Of each factor: its cluster variable, or its factor in the new model."""
-    log_partition_shift: float = 0.0
-    error: float = 0.0
 
     def lift_states(self, states: ArrayLike) -> LongArray:
         """Return the labels of the original variables."""
@@ -279,16 +273,13 @@ def mrf2pairwise(
             new_index[k] = len(factors)
             factors.append((scope, logs))
             continue
-        entries = np.flatnonzero(logs > -np.inf)
-        entries = entries if entries.size else np.zeros(1, dtype=np.int64)  # all zero: so is Z
+        entries, agreements = joint_states(logs)
         cluster = len(cards)
         cards.append(len(entries))
         states.append(entries)
         new_index[k] = cluster
         factors.append(([cluster], logs.ravel()[entries]))
-        for v, label in zip(scope, np.unravel_index(entries, logs.shape), strict=True):
-            agree = np.arange(cards[v])[:, None] == label
-            factors.append(([v, cluster], np.where(agree, 0.0, -np.inf)))
+        factors += [([v, cluster], agree) for v, agree in zip(scope, agreements, strict=True)]
     names = (
         None
         if isinstance(mrf.labels, range)
@@ -296,3 +287,21 @@ def mrf2pairwise(
     )
     pairwise = MarkovRandomField(cards, factors, log=True, labels=names)
     return pairwise, FromClusters(mrf, states, new_index)
+
+
+def joint_states(logs: FloatArray) -> tuple[LongArray, list[FloatArray]]:
+    """Return the entries of a table that have weight, and tables that forbid disagreement.
+
+    There is one such table for every axis, over its labels and these entries.
+
+    >>> entries, (first, second) = joint_states(np.array([[0.0, -np.inf], [-np.inf, 1.0]]))
+    >>> entries.tolist(), first.tolist()
+    ([0, 3], [[0.0, -inf], [-inf, 0.0]])
+    """
+    entries = np.flatnonzero(logs > -np.inf)
+    entries = entries if entries.size else np.zeros(1, dtype=np.int64)  # all zero: so is Z
+    agreements = [
+        np.where(np.arange(size)[:, None] == label, 0.0, -np.inf)
+        for size, label in zip(logs.shape, np.unravel_index(entries, logs.shape), strict=True)
+    ]
+    return entries, agreements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -272,7 +273,7 @@ def pairwise_view(mrf: MarkovRandomField) -> PairwiseView:
     arity, first = np.diff(mrf.scope_offsets), mrf.scope_offsets[:-1]
     lone, pair = np.flatnonzero(arity == 1), np.flatnonzero(arity == 2)
     alone, u, v = (mrf.scopes[k] for k in (first[lone], first[pair], first[pair] + 1))
-    edges, edge_of_pair = _number_edges(np.minimum(u, v), np.maximum(u, v))
+    edges, edge_of_pair = number_pairs(np.minimum(u, v), np.maximum(u, v))
     edge_sizes = cards[edges[:, 0]] * cards[edges[:, 1]]
     node_offsets = np.concatenate([[0], np.cumsum(cards)])
     edge_offsets = np.concatenate([[0], np.cumsum(edge_sizes)])
@@ -369,8 +370,8 @@ def _merge_tables(
     return _added_up(places[inside], mrf.log_values[inside], size)
 
 
-def _number_edges(low: IntArray, high: IntArray) -> tuple[IntArray, LongArray]:
-    """Different pairs in order of first appearance, and the number of each given pair."""
+def number_pairs(low: IntArray, high: IntArray) -> tuple[IntArray, LongArray]:
+    """Return the different pairs in order of first appearance, and the number of each one given."""
     pairs = np.column_stack([low, high])
     key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     ranked = np.sort(key)
@@ -381,6 +382,15 @@ def _number_edges(low: IntArray, high: IntArray) -> tuple[IntArray, LongArray]:
     number = np.empty(len(first), dtype=np.int64)
     number[order] = np.arange(len(first))
     return pairs[first[order]], number[group]
+
+
+def parts_ending_at(flat: FloatArray, ends: Array) -> list[FloatArray]:
+    """Return the parts of a flat array, given their ends; ``numpy.split`` takes ten times as long.
+
+    >>> [part.tolist() for part in parts_ending_at(np.arange(4.0), np.array([1, 4]))]
+    [[0.0], [1.0, 2.0, 3.0]]
+    """
+    return [flat[begin:end] for begin, end in itertools.pairwise([0, *ends.tolist()])]
 
 
 def alike(shapes: LongArray) -> list[tuple[int, int, LongArray]]:

@@ -294,8 +294,10 @@ def _certain_edges(
     weights = np.abs(model.couplings)
     total = float(weights.sum())
     needed = (energy + model.offset + total) / 2
-    slack = weights - _separating_value(tjoin.certificate, dual_edges)
-    return np.asarray(slack > needed - float(tjoin.lower) + MARGIN * total)
+    values, crossed = tjoin.certificate.values, np.zeros_like(weights)
+    for sets, edges in tjoin.certificate.crossings(dual_edges):
+        crossed[edges] += values[sets]
+    return np.asarray(weights - crossed > needed - float(tjoin.lower) + MARGIN * total)
 
 
 def _certain_spins(model: IsingModel, certain: BoolArray) -> BoolArray:
@@ -305,27 +307,3 @@ def _certain_spins(model: IsingModel, certain: BoolArray) -> BoolArray:
     if not len(cluster):
         return np.zeros(0, dtype=bool)
     return np.asarray(cluster == np.bincount(cluster).argmax())
-
-
-def _separating_value(packing: CutPacking, edges: IntArray) -> FloatArray:
-    """Return, for every edge, the total value of the sets that separate its ends."""
-    places = int(edges.max(initial=-1)) + 1
-    home = np.full(max(places, int(packing.order.max(initial=-1)) + 1), -1, dtype=np.int64)
-    for k in range(packing.num_sets):  # parents come first, so the innermost set stays
-        home[packing.members(k)] = k
-    values = packing.values
-    level = np.zeros(packing.num_sets, dtype=np.int64)
-    for k, parent in enumerate(packing.parent.tolist()):
-        level[k] = level[parent] + 1 if parent >= 0 else 1
-    a, b = home[edges[:, 0]], home[edges[:, 1]]
-    total = np.zeros(len(edges))
-    height = np.append(level, 0)  # index -1: outside all sets
-    while True:
-        apart = np.flatnonzero(a != b)
-        if not apart.size:
-            return total
-        for side, other in ((a, b), (b, a)):
-            climb = apart[(side[apart] != other[apart])]
-            climb = climb[height[side[climb]] >= np.maximum(height[other[climb]], 1)]
-            total[climb] += values[side[climb]]
-            side[climb] = packing.parent[side[climb]]

@@ -9,15 +9,14 @@ import numpy as np
 
 from planaris.models import IsingModel, require_ising
 from planaris.models.arrays import as_finite
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.planar.ground_state import ground_state
 from planaris.result import GroundState
-from planaris.show import one_line
 from planaris.typing import ArrayLike, Int8Array
 
 
-@dataclass(frozen=True, eq=False)
-class MarginViolator:
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginViolator(Shown):
     """A state of least margin energy.
 
     Attributes
@@ -39,9 +38,6 @@ class MarginViolator:
     energy: float
     distance: float
     exact: bool
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def margin_violator(

@@ -13,6 +13,7 @@ from planaris.play.fields import Fields, RequestError
 from planaris.play.scenes import MAX_SIDE, SCENE_FIELDS, Scene, build_scene
 
 Reply = tuple[int, dict[str, Any]]
+Answerer = Callable[[Any], dict[str, Any]]
 
 LONGEST = 400
 """Characters of a message; the rest is cut off."""
@@ -85,28 +86,9 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _draw(body: Any) -> dict[str, Any]:
-    return answers.draw(build_scene(body))
-
-
-def _ground_state(body: Any) -> dict[str, Any]:
-    return answers.find_ground_state(build_scene(body))
-
-
-def _domain_wall(body: Any) -> dict[str, Any]:
-    return answers.find_domain_wall(build_scene(body))
-
-
-def _log_partition(body: Any) -> dict[str, Any]:
-    return answers.find_log_partition(build_scene(body))
-
-
-def _curves(body: Any) -> dict[str, Any]:
-    return curves.find_curves(build_scene(body))
-
-
-def _file(body: Any) -> dict[str, Any]:
-    return curves.write_file(build_scene(body))
+def _of_scene(answer: Callable[[Scene], dict[str, Any]]) -> Answerer:
+    """Answer a question that takes nothing but the scene."""
+    return lambda body: answer(build_scene(body))
 
 
 def _sample(body: Any) -> dict[str, Any]:
@@ -126,13 +108,13 @@ def _with(body: Any, extra: str) -> tuple[Scene, Fields]:
     return build_scene({k: v for k, v in body.items() if k != extra}), fields
 
 
-QUESTIONS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "model": _draw,
-    "ground-state": _ground_state,
-    "domain-wall": _domain_wall,
-    "log-partition": _log_partition,
-    "curves": _curves,
-    "file": _file,
+QUESTIONS: dict[str, Answerer] = {
+    "model": _of_scene(answers.draw),
+    "ground-state": _of_scene(answers.find_ground_state),
+    "domain-wall": _of_scene(answers.find_domain_wall),
+    "log-partition": _of_scene(answers.find_log_partition),
+    "curves": _of_scene(curves.find_curves),
+    "file": _of_scene(curves.write_file),
     "sample": _sample,
     "marginals": _marginals,
 }

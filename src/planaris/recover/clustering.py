@@ -17,13 +17,12 @@ from planaris.infer.domain_wall import most_above
 from planaris.models import IsingModel
 from planaris.models.arrays import as_number
 from planaris.models.base import EPS, sum_below
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.relax.cut_form import energy_quantum
-from planaris.show import one_line
 
 
-@dataclass(frozen=True, eq=False)
-class TwoClusters:
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoClusters(Shown):
     """Two clusters and what they cost.
 
     Attributes
@@ -45,9 +44,6 @@ class TwoClusters:
     lower: float
     exact: bool
     method: str
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def two_clusters(

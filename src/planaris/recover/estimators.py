@@ -15,7 +15,7 @@ from planaris.infer.point_marginals import point_marginals
 from planaris.kernels.relaxations import improve_spins
 from planaris.models import IsingModel
 from planaris.models.arrays import as_rng
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.recover.noise_levels.maximum_likelihood import NoiseEstimate, estimate_noise
 from planaris.recover.observe import Observations, as_labels, as_noises, require_observations
 from planaris.recover.signs import joined_components, majority_sign
@@ -23,7 +23,6 @@ from planaris.recover.ties import sample_ground_states
 from planaris.recover.weights import posterior_model, relative_weights
 from planaris.relax.cut_form import with_bias_spin
 from planaris.result import GroundState
-from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, Int8Array
 
 Noise = float | FloatArray
@@ -33,8 +32,8 @@ TIE = 1e-6
 """Beliefs this near to one half are ties."""
 
 
-@dataclass(frozen=True, eq=False)
-class Recovery:
+@dataclass(frozen=True, eq=False, repr=False)
+class Recovery(Shown):
     """Recovered labels and how far to trust them.
 
     Attributes
@@ -83,9 +82,6 @@ class Recovery:
             if value is not None and not (isinstance(value, str) and not value)
         }
         object.__setattr__(self, "stats", {**self.stats, **known})
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def error(self, truth: ArrayLike) -> float:
         """Return the share of wrong labels; a tie counts one half."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.generate import Lattice
+from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.models.arrays import (
     as_array,
@@ -20,8 +21,8 @@ from planaris.models.arrays import (
     checked_count,
     held,
 )
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.models.tables import number_pairs
+from planaris.notebook import Shown
 from planaris.typing import (
     Array,
     ArrayLike,
@@ -34,8 +35,8 @@ from planaris.typing import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph(Shown):
     """A graph as arrays: what every function of this package works on.
 
     Attributes
@@ -56,9 +57,6 @@ class Graph:
         # Components and neighbours are found once: edges must not change behind them.
         object.__setattr__(self, "edges", held(self.edges))
 
-    __repr__ = one_line
-    _repr_html_ = fields_html
-
     @cached_property
     def components(self) -> tuple[int, IntArray]:
         """Number of connected components, and the component of every node."""
@@ -66,22 +64,13 @@ class Graph:
 
     def components_without(self, removed: BoolArray) -> tuple[int, IntArray]:
         """Return the components left when some edges are removed."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        u, v = self.edges[~removed].T
-        shape = (self.num_nodes, self.num_nodes)
-        count, label = connected_components(coo_array((np.ones(len(u)), (u, v)), shape=shape))
-        return int(count), np.asarray(label, dtype=np.int32)
+        label = connected_components(self.num_nodes, np.ascontiguousarray(self.edges[~removed]))
+        return int(label.max(initial=-1)) + 1, label
 
     @cached_property
     def merged(self) -> LongArray:
         """Place of every edge among those of a model, which merges parallel ones."""
-        pairs = np.sort(self.edges, axis=1)
-        _, first, same = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return rank[same.ravel()]
+        return number_pairs(self.edges.min(axis=1), self.edges.max(axis=1))[1]
 
     @cached_property
     def neighbours(self) -> tuple[IntArray, IntArray]:
@@ -128,8 +117,8 @@ def as_graph(graph: Any) -> Graph:
     return Graph(count, as_edges(pairs, count), where)
 
 
-@dataclass(frozen=True, eq=False)
-class Observations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Observations(Shown):
     """What is seen of a labelling: one sign per edge and one per node.
 
     Attributes
@@ -153,9 +142,6 @@ class Observations:
     graph: Graph
     edges: Int8Array
     nodes: Int8Array
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph(self.graph))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planaris.budget import Budget
+from planaris.kernels.graph import connected_components
 from planaris.kernels.relaxations import (
     CutReduction,
     improve_spins,
@@ -23,7 +24,7 @@ from planaris.kernels.relaxations import (
 from planaris.models import IsingModel, fields2bias
 from planaris.models.base import exact_sum, once_per_model
 from planaris.result import GroundState
-from planaris.typing import FloatArray, Int8Array, IntArray
+from planaris.typing import BoolArray, FloatArray, Int8Array, IntArray, LongArray
 
 UNIT = 2.0**-53
 """Unit roundoff of double precision."""
@@ -161,6 +162,22 @@ class CutForm:
         if self.level and energy - bound > self.model.energy_tolerance:
             lower = min(lower, math.nextafter(best, -math.inf))
         return lower
+
+    def is_closed(self, lower: float, upper: float) -> bool:
+        """Return whether [lower, upper] leaves no room for a better state."""
+        if self.quantum > 0 and lower > upper - self.quantum * (1 - 1e-6):
+            return True
+        return upper - lower <= self.resolution
+
+    def proved_end(self, state: Int8Array, energy: float, bound: float) -> float:
+        """Return the lower end of the interval for the best state and a bound, above the level.
+
+        Where energies are multiples of a quantum, a bound less than one quantum away leaves
+        only the best energy itself.
+        """
+        if self.quantum > 0 and self.is_closed(bound, energy):
+            return float(self.model.energy(state))
+        return self.lower_end(state, energy, bound)
 
     @property
     def cost(self) -> FloatArray:
@@ -304,8 +321,33 @@ def with_offset(found: GroundState, model: IsingModel) -> GroundState:
     return found.restated(model, found.spins, lower, trace=trace)
 
 
+def implied_disagreements(
+    num_spins: int, edges: IntArray, held: LongArray, differ: BoolArray
+) -> tuple[BoolArray, BoolArray] | None:
+    """Return which edges have equal ends, and which different ones, where some are given.
+
+    None if the given ones, ``held``, contradict each other: consistent ones leave at least one cut.
+
+    Examples
+    --------
+    >>> triangle = np.array([(0, 1), (1, 2), (0, 2)], dtype=np.int32)
+    >>> implied_disagreements(3, triangle, np.array([0, 1]), np.array([True, False]))
+    (array([False,  True, False]), array([ True, False,  True]))
+    """
+    # Two copies of every spin, one for each sign: a given edge joins copies.
+    (u, v), n = edges[held].T, num_spins
+    pairs = np.concatenate(
+        [np.column_stack([u, v + n * differ]), np.column_stack([u + n, v + n * ~differ])]
+    )
+    label = connected_components(2 * n, np.ascontiguousarray(pairs, dtype=np.int32))
+    if np.any(label[:n] == label[n:]):
+        return None
+    first, second = label[edges[:, 0]], edges[:, 1]
+    return first == label[second], first == label[second + n]
+
+
 def missing_edges(num_spins: int, edges: IntArray) -> IntArray:
     """Return the pairs that are not joined."""
     absent = np.ones((num_spins, num_spins), dtype=bool)
     absent[edges[:, 0], edges[:, 1]] = absent[edges[:, 1], edges[:, 0]] = False
-    return np.argwhere(np.triu(absent, 1)).astype(np.int32)
+    return np.argwhere(np.triu(absent, 1)).astype(np.int32, order="C")

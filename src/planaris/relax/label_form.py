@@ -15,6 +15,7 @@ from planaris.budget import UNLIMITED, Budget
 from planaris.errors import InfeasibleError
 from planaris.models import MarkovRandomField
 from planaris.models.base import exact_sum, round_once
+from planaris.models.encode import joint_states
 from planaris.relax.cut_form import ROUNDING, UNIT
 from planaris.typing import FloatArray, IntArray, LongArray
 
@@ -333,7 +334,11 @@ def _pairwise_logs(
             u, v = sorted(scope)
             tables.setdefault((u, v), []).append(logs if scope == [u, v] else logs.T)
         else:
-            _add_cluster(cards, nodes, tables, scope, logs)
+            states, agreements = joint_states(logs)
+            cluster = len(cards)
+            cards.append(len(states))
+            nodes.append([logs.ravel()[states]])
+            tables |= {(v, cluster): [a] for v, a in zip(scope, agreements, strict=True)}
     constant = math.fsum(constants)
     error = UNIT * abs(constant) if math.isfinite(constant) and len(constants) > 2 else 0.0
     sums = [(v, round_once(some)) for v, some in enumerate(nodes) if len(some) > 1]
@@ -347,21 +352,3 @@ def _pairwise_logs(
     budget.check()
     whole = {pair: some[0] for pair, some in tables.items()} | dict(pairs)
     return cards, singles, whole, constant, error
-
-
-def _add_cluster(
-    cards: list[int],
-    nodes: list[list[FloatArray]],
-    tables: dict[tuple[int, int], list[FloatArray]],
-    scope: list[int],
-    logs: FloatArray,
-) -> None:
-    """Add a variable for the joint states of a scope that have weight."""
-    states = np.flatnonzero(logs > -np.inf)
-    states = states if states.size else np.zeros(1, dtype=np.int64)  # all zero: so is Z
-    cluster = len(cards)
-    cards.append(len(states))
-    nodes.append([logs.ravel()[states]])
-    for v, label in zip(scope, np.unravel_index(states, logs.shape), strict=True):
-        agree = np.arange(cards[v])[:, None] == label
-        tables[v, cluster] = [np.where(agree, 0.0, -np.inf)]

@@ -36,6 +36,17 @@ def new_figure(rows: int = 1, columns: int = 1, size: float = 4.5) -> tuple[Any,
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
+def new_axes(size: float = 4.5) -> tuple[Any, Any]:
+    """Return a matplotlib figure of one panel, drawn off screen, and the axes of the panel.
+
+    >>> figure, axes = new_axes(size=3.0)
+    >>> axes.figure is figure
+    True
+    """
+    figure, axes = new_figure(size=size)
+    return figure, axes[0, 0]
+
+
 def draw_frustration(axes: Axes, model: IsingModel, spins: ArrayLike, embedding: Embedding) -> None:
     """Draw a state: spins as dots, unsatisfied edges, and frustrated faces joined through them.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planaris.embed import Embedding, embed
-from planaris.errors import CrossingError, ModelError, NotPlanarError
+from planaris.errors import CrossingError, ModelError, NotPlanarError, require_one_of
 from planaris.infer import DomainWall, RigidEdges
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.report.layout import drawn_shape, positions_of, segments
@@ -74,9 +74,7 @@ def plot(model: Any, result: Any = None, axes: Axes | None = None, *, what: str 
     >>> len(pl.plot(None, pl.thermodynamics(glass, [0.5, 1.0, 2.0])))
     3
     """
-    if what not in ("auto", "gap"):
-        msg = f"`what` must be 'auto' or 'gap', got {what!r}"
-        raise ModelError(msg)
+    require_one_of("what", what, ("auto", "gap"), ModelError)
     if what == "gap" or isinstance(result, LogPartition):
         return _gap(result, axes)
     if isinstance(result, Thermodynamics):

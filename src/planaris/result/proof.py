@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from planaris.notebook import fields_html
-from planaris.show import one_line
+from planaris.notebook import Shown
 
 if TYPE_CHECKING:
     from planaris.models import IsingModel, MarkovRandomField
@@ -32,7 +31,7 @@ class ProvedInterval(NamedTuple):
     upper: float = np.inf
 
 
-class Proof:
+class Proof(Shown):
     """Arrays that support a claim about a model, checked without the solver that found them.
 
     The kinds of proof are in :mod:`planaris.result.proofs` and :mod:`planaris.result.sums`.
@@ -49,9 +48,6 @@ class Proof:
     """
 
     KIND: ClassVar[str] = ""
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def as_proof(self) -> Proof:
         """Return the proof as plain arrays."""

@@ -75,22 +75,19 @@ def strip_family(
     shape: tuple[int, int],
     width: int,
     *,
-    every_field: bool,
     budget: Budget = UNLIMITED,
 ) -> list[LongArray]:
     """Return the lattice cut into strips of ``width`` columns (or rows), at all offsets.
 
-    With ``every_field``, all fields are kept: strips of two are outerplanar, wider ones are no
-    longer planar with the bias spin but of treewidth ``width + 1``.
+    All fields are kept: strips of two are outerplanar, wider ones are no longer planar with the
+    bias spin but of treewidth ``width + 1``.
     """
     family = []
     for size, along in ((shape[1], False), (shape[0], True)):
         for offset in range(min(width, size)):
             budget.check()
             cuts = [k for k in range(size - 1) if (k - offset) % width == 0 and width < size]
-            family.append(
-                _cut_lattice(bare, shape, cuts, along_rows=along, every_field=every_field)
-            )
+            family.append(_cut_lattice(bare, shape, cuts, along_rows=along, every_field=True))
     return family
 
 
@@ -246,7 +243,7 @@ def cluster_family(
     """
     shape = lattice_shape(bare)
     if shape is not None and width < min(shape):
-        offsets = strip_family(bare, shape, width, every_field=True, budget=budget)
+        offsets = strip_family(bare, shape, width, budget=budget)
         # Two offsets each way hold every edge.
         half = len(offsets) // 2
         return [offsets[k] for k in (0, width // 2, half, half + width // 2)]
@@ -313,7 +310,7 @@ def planar_subgraphs(
     bridges = subgraphs != "components"
     family = lattice_family(bare, shape, stride=stride, bridges=bridges, budget=budget)
     if subgraphs == "auto":
-        family += strip_family(bare, shape, 2, every_field=True, budget=budget)
+        family += strip_family(bare, shape, 2, budget=budget)
     return family
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
@@ -14,7 +13,7 @@ from planaris.errors import PrecisionError
 from planaris.kernels.tensor import NetworkArrays
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.base import EPS, exact_sum
-from planaris.models.tables import PairwiseView
+from planaris.models.tables import PairwiseView, parts_ending_at
 from planaris.typing import BoolArray, FloatArray, LongArray
 
 Model = IsingModel | MarkovRandomField
@@ -199,7 +198,7 @@ def node_tables(network: Network, nodes: FloatArray) -> FloatArray | list[FloatA
     """Return ``P(s = +1)`` of an Ising model, or a table per variable."""
     if network.view is None:
         return nodes[1::2].copy()
-    return _slices(nodes, network.view.node_offsets)
+    return parts_ending_at(nodes, network.view.node_offsets[1:])
 
 
 def edge_tables(
@@ -211,11 +210,8 @@ def edge_tables(
         pairs = edges.reshape(-1, 4)
         return np.minimum(pairs[:, 0] + pairs[:, 3], 1.0)
     shapes = view.cardinalities[view.edges].tolist()
-    tables = zip(_slices(edges, view.edge_offsets), shapes, strict=True)
+    tables = zip(parts_ending_at(edges, view.edge_offsets[1:]), shapes, strict=True)
     return view.factor_tables(
-        _slices(nodes, view.node_offsets), [table.reshape(shape) for table, shape in tables]
+        parts_ending_at(nodes, view.node_offsets[1:]),
+        [table.reshape(shape) for table, shape in tables],
     )
-
-
-def _slices(flat: FloatArray, offsets: LongArray) -> list[FloatArray]:
-    return [flat[begin:end] for begin, end in pairwise(offsets.tolist())]

@@ -301,9 +301,7 @@ def _of_layers(network: Network, budget: Budget) -> list[Sweep]:
     The side is the first variable of the middle layer of its component.
     """
     n, edges = network.num_variables, network.arrays.edges
-    ends = (edges[:, 0], edges[:, 1])
-    half = coo_array((np.ones(len(edges)), ends), shape=(n, n))
-    graph = (half + half.T).tocsr()
+    graph = _adjacency(n, edges)
     count, component = connected_components(graph, directed=False)
     firsts = np.unique(component, return_index=True)[1] if count else np.zeros(0, dtype=np.int64)
     starts = [int(breadth_first_order(graph, k, directed=False)[0][-1]) for k in firsts]
@@ -317,6 +315,13 @@ def _of_layers(network: Network, budget: Budget) -> list[Sweep]:
         starts[k] = int(members[np.searchsorted(layers[members], middle)])
     found.append(_by_strips(network, *_layers(graph, starts, budget), "layers", budget))
     return found
+
+
+def _adjacency(num_variables: int, edges: IntArray) -> csr_array:
+    """Return the number of edges between every two variables."""
+    ends = (edges[:, 0], edges[:, 1])
+    half = coo_array((np.ones(len(edges)), ends), shape=(num_variables, num_variables))
+    return (half + half.T).tocsr()
 
 
 def _layers(graph: csr_array, starts: list[int], budget: Budget) -> tuple[LongArray, FloatArray]:
@@ -364,9 +369,7 @@ def spectral_drawing(num_variables: int, edges: IntArray, budget: Budget = UNLIM
     >>> np.argsort(slow).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
     True
     """
-    ends = (edges[:, 0], edges[:, 1])
-    half = coo_array((np.ones(len(edges)), ends), shape=(num_variables, num_variables))
-    graph = (half + half.T).tocsr()
+    graph = _adjacency(num_variables, edges)
     laplacian: csr_array = (diags_array(graph.sum(1)) - graph).tocsr()
     count, component = connected_components(graph, directed=False)
     drawing = np.zeros((2, num_variables))

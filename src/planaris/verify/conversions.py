@@ -85,6 +85,15 @@ def as_spins(mrf: MarkovRandomField) -> AsSpins | None:
     return tables.as_spins()
 
 
+def required_spins(mrf: MarkovRandomField) -> AsSpins:
+    """Return a Markov random field as an Ising model, or refuse a proof that is about spins."""
+    found = as_spins(mrf)
+    if found is None:
+        msg = "the proof is broken: it must hold that the model has two labels and no zeros"
+        raise VerificationError(msg)
+    return found
+
+
 class _SpinTables:
     """Tables of single labels and of pairs, merged and one by one."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -10,6 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from planaris.errors import VerificationError
 from planaris.typing import Array, FloatArray, LongArray
+
+State = TypeVar("State")
 
 
 def require(condition: bool, what: str) -> None:
@@ -74,6 +77,26 @@ def runs(values: Any, name: str, count: int, total: int) -> Array:
     right = len(begins) == count + 1 > 0 and begins[0] == 0 and begins[-1] == total
     require(right and bool(np.all(np.diff(begins) >= 0)), f"`{name}` begins {count} runs")
     return begins
+
+
+def tree_leaves(
+    child: Array, root: State, split: Callable[[int, State], tuple[State, State] | None]
+) -> Iterator[tuple[int, State]]:
+    """Yield (leaf, state there) of a binary tree, or refuse it; every node is visited once.
+
+    ``split(node, state)`` returns the states of both children, None at a leaf.
+    """
+    seen = np.zeros(len(child), dtype=bool)
+    stack = [(0, root)]
+    while stack:
+        node, state = stack.pop()
+        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
+        seen[node] = True
+        states = split(node, state)
+        if states is None:
+            yield node, state
+        else:
+            stack += zip(child[node].tolist(), states, strict=True)
 
 
 def components(size: int, a: Array, b: Array) -> tuple[int, Array]:

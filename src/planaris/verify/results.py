@@ -34,11 +34,10 @@ from planaris.verify.claims import (
     check_state,
     require_order,
 )
-from planaris.verify.conversions import as_labels, as_spins
+from planaris.verify.conversions import as_labels, required_spins
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import TOO_LARGE, CheckReport, Finding, Status
 from planaris.verify.marginals import check_marginals
-from planaris.verify.proof_arrays import require
 from planaris.verify.proofs.any_proof import check_planarity
 from planaris.verify.proofs.energy.energy_bounds import EnergyBound
 from planaris.verify.proofs.energy.ground_state import (
@@ -184,9 +183,7 @@ def _check_bound(model: Model, result: GroundState, recompute: bool) -> tuple[St
         return _check_labels_bound(model, result), proof.KIND
     if not isinstance(proof, AsIsing):
         return "unproved", ""
-    spins = as_spins(model)
-    require(spins is not None, "the model has two labels and no zeros")
-    assert spins is not None, "checked"
+    spins = required_spins(model)
     allowed = energy_tolerance(model) / 4
     bound = proved_bound(spins.model, proof.proof, allowed, recompute=recompute)
     if bound is not None:

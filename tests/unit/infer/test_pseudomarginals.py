@@ -46,7 +46,7 @@ def test_mean_field_knows_pairs_inside_clusters(weak: pl.IsingModel) -> None:
 @pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("seed", range(4))
 def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.best_interval.EXACT_SHARE", -1.0)
     rng = np.random.default_rng([31, seed])
     model = pl.IsingModel(K6, rng.normal(size=15), rng.normal(size=6))
     found = pl.marginals(model, method="clamped", time_limit=0.5)
@@ -62,7 +62,7 @@ def test_clamping_encloses(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("ticking")
 def test_clamping_a_field_encloses_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables with one label are not spins of the model that is bounded."""
-    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.best_interval.EXACT_SHARE", -1.0)
     rng = np.random.default_rng(1)
     pairs = [((u, v), rng.random((2, 2))) for u in (1, 2, 4) for v in (1, 2, 4) if u < v]
     single = [((0,), [2.0]), ((3, 4), [[1.0, 2.0]]), ((1,), [1.0, 3.0])]
@@ -78,7 +78,7 @@ def test_clamping_keeps_its_time_and_encloses_what_it_does_not_reach(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Time is up after some spins: the others are enclosed by what neighbours can do."""
-    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.best_interval.EXACT_SHARE", -1.0)
     rng = np.random.default_rng(5)
     pairs = np.argwhere(np.triu(rng.random((14, 14)) < 0.6, 1))
     model = pl.IsingModel(pairs, 0.3 * rng.normal(size=len(pairs)), rng.normal(size=14))

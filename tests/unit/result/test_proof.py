@@ -76,7 +76,7 @@ def test_proofs_about_energies_hold_alone(case, rng, tmp_path):
     ],
 )
 def test_proofs_about_log_z_hold_alone(bound, make, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.best_interval.EXACT_SHARE", -1.0)
     model = make(rng)
     found = bound(model, time_limit=5)
     log_z = np.logaddexp.reduce(-energies(model))

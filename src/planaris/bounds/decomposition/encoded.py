@@ -22,7 +22,7 @@ import numpy as np
 from planaris.bounds.labels.mean_field import label_mean_field
 from planaris.bounds.labels.trees import label_trw, table_upper, without_trees, without_zeros
 from planaris.budget import UNLIMITED, Budget
-from planaris.errors import MethodError
+from planaris.errors import MethodError, require_one_of
 from planaris.models import IsingModel, MarkovRandomField
 from planaris.models.tables import PairwiseView
 from planaris.result import LogPartition, Pseudomarginals
@@ -136,9 +136,7 @@ def encode_labels(
     >>> bool(np.log(3 * np.e + 6) <= pl.log_partition(spins.model).upper < 2.67)
     True
     """
-    if encoding not in ENCODINGS:
-        msg = f"`encoding` must be one of {ENCODINGS}, got {encoding!r}"
-        raise MethodError(msg, encoding=encoding)
+    require_one_of("encoding", encoding, ENCODINGS)
     if penalty is not None and not (np.isfinite(penalty) and penalty >= 0):
         msg = f"`penalty` must be a finite number of at least zero, got {penalty!r}"
         raise MethodError(msg, penalty=penalty)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
 from planaris.errors import ModelError
 from planaris.kernels.graph import connected_components
@@ -64,16 +63,13 @@ def weighted_tree_probabilities(n: int, pairs: IntArray, weights: FloatArray) ->
 
 def _inverse_laplacian(n: int, pairs: IntArray) -> FloatArray:
     """Return the inverse of the Laplacian, one 11' block added per component."""
-    from scipy.sparse.csgraph import connected_components
-
-    graph = scipy.sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    count, label = connected_components(graph, directed=False)
+    label = connected_components(n, np.ascontiguousarray(pairs, dtype=np.int32))
     laplacian = np.zeros((n, n))
     np.add.at(laplacian, (pairs[:, 0], pairs[:, 1]), -1.0)
     laplacian += laplacian.T
     np.fill_diagonal(laplacian, -laplacian.sum(1))
     # The blocks make the Laplacian regular and leave resistances alone.
-    for c in range(count):
+    for c in range(int(label.max(initial=-1)) + 1):
         at = np.flatnonzero(label == c)
         laplacian[np.ix_(at, at)] += 1.0 / len(at)
     return np.asarray(np.linalg.inv(laplacian))

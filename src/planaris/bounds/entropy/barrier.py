@@ -23,6 +23,9 @@ from planaris.budget import UNLIMITED
 from planaris.kernels.relaxations import CycleCuts
 from planaris.typing import FloatArray, IntArray
 
+FAR = 0.5
+"""Slack from which a cycle is far from binding."""
+
 
 class Polytope:
     """Moments z with ``rows @ z <= sides`` and, if ``psd``, M1(z) positive semidefinite."""
@@ -59,10 +62,10 @@ class Polytope:
         self.rows = scipy.sparse.csr_array(scipy.sparse.vstack([self.rows, rows]))
         self.sides = np.concatenate([self.sides, sides])
 
-    def drop_slack(self, z: FloatArray, keep_first: int, room: float) -> None:
+    def drop_slack(self, z: FloatArray, keep_first: int) -> None:
         """Remove cycles that are far from binding."""
         slack = self.sides - self.rows @ z
-        keep = (slack < room) | (np.arange(len(slack)) < keep_first)
+        keep = (slack < FAR) | (np.arange(len(slack)) < keep_first)
         self.rows, self.sides = (
             scipy.sparse.csr_array(self.rows[np.flatnonzero(keep)]),
             self.sides[keep],

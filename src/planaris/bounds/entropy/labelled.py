@@ -12,7 +12,7 @@ from planaris.bounds.entropy.label_gaussian import label_logdet
 from planaris.bounds.entropy.label_trees import LabelTreeProgram
 from planaris.bounds.entropy.projections import PROJECTIONS
 from planaris.bounds.labels.trees import label_trw, without_trees
-from planaris.errors import MethodError
+from planaris.errors import MethodError, require_one_of
 from planaris.models import MarkovRandomField
 from planaris.result import LogPartition
 
@@ -37,9 +37,7 @@ def label_entropy_bound(
     if polytope not in ("local", "cycle"):
         msg = f"with labels, `polytope` must be 'local' or 'cycle', got {polytope!r}"
         raise MethodError(msg, polytope=polytope)
-    if projection not in PROJECTIONS:
-        msg = f"`projection` must be one of {PROJECTIONS}, got {projection!r}"
-        raise MethodError(msg, projection=projection)
+    require_one_of("projection", projection, PROJECTIONS)
     try:
         with budget.for_structure():
             view = mrf.pairwise_view()

@@ -8,7 +8,7 @@ from planaris.bounds.entropy.appearance import Trees
 from planaris.bounds.entropy.labelled import label_entropy_bound
 from planaris.bounds.entropy.spin_program import EntropyProgram
 from planaris.budget import Budget, TimeLimit
-from planaris.errors import MethodError
+from planaris.errors import require_one_of
 from planaris.models import IsingModel, MarkovRandomField, lift_log_partition, mrf2ising
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
@@ -149,6 +149,4 @@ def _check_names(
         *([("rho", rho, APPEARANCES)] if isinstance(rho, str) else []),
         *(("families", family, FAMILIES) for family in families),
     ):
-        if given not in allowed:
-            msg = f"`{name}` must be one of {allowed}, got {given!r}"
-            raise MethodError(msg)
+        require_one_of(name, given, allowed)

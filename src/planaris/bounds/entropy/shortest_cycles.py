@@ -14,9 +14,11 @@ Step = tuple[int, int]
 """An edge, and 1 where the walk changes between the two copies of the graph."""
 
 
-def shortest_cycles(
-    n: int, pairs: IntArray, x: FloatArray, *, min_violation: float = 1e-3
-) -> CycleCuts:
+MIN_VIOLATION = 1e-3
+"""Cycles violated by less are left out."""
+
+
+def shortest_cycles(n: int, pairs: IntArray, x: FloatArray) -> CycleCuts:
     """Return the cycle of the shortest path of every spin, where it is violated.
 
     Every spin has two copies. An edge joins equal copies at the cost ``x = P(s_u != s_v)`` and
@@ -41,11 +43,11 @@ def shortest_cycles(
         length, before = scipy.sparse.csgraph.dijkstra(
             graph, directed=False, indices=np.arange(n), return_predecessors=True, limit=1.0
         )
-        for i in np.flatnonzero(length[np.arange(n), n + np.arange(n)] < 1 - min_violation):
+        for i in np.flatnonzero(length[np.arange(n), n + np.arange(n)] < 1 - MIN_VIOLATION):
             walk = _simple(_walk(before[i], int(i), n), n)
             steps = _steps(walk, n, number)
             total = sum(1 - x[e] if cross else x[e] for e, cross in steps)
-            if 1 - total > min_violation:
+            if 1 - total > MIN_VIOLATION:
                 found[frozenset(steps)] = 1 - float(total), steps
     kept = sorted(found.values(), key=lambda item: -item[0])
     flat = [step for _, steps in kept for step in sorted(steps)]

@@ -19,19 +19,14 @@ from planaris.bounds.entropy.appearance import (
 )
 from planaris.bounds.entropy.barrier import BarrierSolver, Evidence, Polytope
 from planaris.bounds.entropy.entropies import LogDetEntropy, TreeEntropy
-from planaris.bounds.entropy.shortest_cycles import shortest_cycles
+from planaris.bounds.entropy.shortest_cycles import MIN_VIOLATION, shortest_cycles
 from planaris.bounds.entropy.vertices import VertexSolver, all_vertices
 from planaris.budget import UNLIMITED, Budget
 from planaris.errors import TooLargeError
-from planaris.kernels.relaxations import (
-    CycleCuts,
-    improve_spins,
-    separate_cycles,
-    separate_wheels,
-)
+from planaris.kernels.relaxations import CycleCuts, improve_spins, separate_cycles
 from planaris.models import IsingModel
-from planaris.relax.cut_form import with_bias_spin
-from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
+from planaris.relax.cut_form import missing_edges, with_bias_spin
+from planaris.relax.lp.facets import Rows, violated_rows
 from planaris.result import (
     Bounds,
     GaussianEntropyBound,
@@ -72,7 +67,9 @@ class EntropyProgram:
         n = model.num_spins
         full = entropy == "log-det" or polytope == "psd" or "psd" in families
         _check_size(n, full=full, marginal=polytope == "marginal")
-        self.pairs = _all_pairs(n, model.edges) if full else model.edges
+        self.pairs = model.edges
+        if full:
+            self.pairs = np.concatenate([model.edges, missing_edges(n, model.edges)])
         self.theta = np.zeros(n + len(self.pairs))
         self.theta[:n] = model.fields
         self.theta[n : n + model.num_edges] = model.couplings
@@ -158,7 +155,7 @@ class EntropyProgram:
                 return "max_rounds"
             if self.budget.expired():
                 return "time_limit"
-            self.polytope.drop_slack(solver.z, self.local_rows, 0.5)
+            self.polytope.drop_slack(solver.z, self.local_rows)
             if more is None:
                 self.polytope.add_cycles(cuts)
             else:
@@ -169,10 +166,10 @@ class EntropyProgram:
 
     def separate(self, x: FloatArray) -> CycleCuts:
         """Find violated cycles; the quick search alone suffices while it finds some."""
-        n, options = self.model.num_spins, {"min_violation": 1e-3, "budget": self.budget}
+        n = self.model.num_spins
         if self.cuts == "shortest":
-            return shortest_cycles(n, self.pairs, x, min_violation=1e-3)
-        return separate_cycles(n, self.pairs, x, **options)  # type: ignore[arg-type]
+            return shortest_cycles(n, self.pairs, x)
+        return separate_cycles(n, self.pairs, x, min_violation=MIN_VIOLATION, budget=self.budget)
 
     def more_rows(self, z: FloatArray) -> tuple[Any, FloatArray] | None:
         """Return violated rows of the other families, if any.
@@ -242,8 +239,6 @@ class EntropyProgram:
         # Not a number, or nothing: numbers too large for Newton's steps.
         best = self.upper if self.upper <= crude else crude
         if best != self.upper:
-            self.evidence = None
-        if best < self.upper:
             self.evidence = None
         upper = math.nextafter(best + model.offset, math.inf)
         return LogPartition.between(
@@ -330,14 +325,6 @@ def _check_inverse(n: int) -> None:
     UNLIMITED.check_memory(24.0 * n * n, f"the uniform spanning tree of {n} spins", instead)
 
 
-def _all_pairs(n: int, edges: IntArray) -> IntArray:
-    """Return the edges, in their order, then all other pairs."""
-    missing = np.ones((n, n), dtype=bool)
-    missing[edges[:, 0], edges[:, 1]] = missing[edges[:, 1], edges[:, 0]] = False
-    rest = np.argwhere(np.triu(missing, 1)).astype(np.int32)
-    return np.ascontiguousarray(np.concatenate([edges, rest]))
-
-
 def facet_rows(
     n: int,
     pairs: IntArray,
@@ -362,15 +349,8 @@ def facet_rows(
     # Edge e of this graph is moment column[e]; x = P(ends differ).
     column = np.concatenate([n + np.arange(len(pairs)), np.arange(n)])
     x = np.ascontiguousarray((1 - z[column]) / 2)
-    if "wheels" in families:
-        wheels = separate_wheels(n + 1, edges, x, budget=budget)
-        if len(wheels):
-            return _in_moments(wheel_rows(wheels), column)
-    if "psd" in families:
-        rows = psd_rows(n + 1, edges, x)
-        if len(rows[3]):
-            return _in_moments(rows, column)
-    return None
+    rows = violated_rows(n + 1, edges, x, families, budget=budget)
+    return None if rows is None else _in_moments(rows, column)
 
 
 def _in_moments(rows: Rows, column: IntArray) -> tuple[Any, FloatArray]:

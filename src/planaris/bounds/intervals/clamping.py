@@ -11,14 +11,13 @@ import numpy as np
 from planaris.bounds.decomposition.planar import pdc
 from planaris.models import IsingModel, require_ising
 from planaris.models.base import EPS, sum_below
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.result import LogPartition
-from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class ClampedMarginals:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClampedMarginals(Shown):
     """Estimates of P(s = +1) and intervals that contain it.
 
     Attributes
@@ -32,9 +31,6 @@ class ClampedMarginals:
     nodes: FloatArray
     lower: FloatArray
     upper: FloatArray
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def clamped_marginals(

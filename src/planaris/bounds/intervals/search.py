@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from planaris import treewidth
 from planaris.bounds.best_interval import BestInterval, crude_upper, solve_easy
 from planaris.bounds.decomposition.trees import MAX_GROWN, tree_decomposition
 from planaris.bounds.entropy.bounds import shares_of
@@ -33,11 +32,7 @@ from planaris.subgraphs.bias_model import EPSILON, LOG2, BiasModel, as_bias_mode
 from planaris.subgraphs.convex_combination import Callback, Decomposition
 from planaris.subgraphs.covers import lattice_places, rods
 from planaris.subgraphs.families import cluster_family, lattice_shape, planar_subgraphs
-from planaris.treewidth import plan_elimination
 from planaris.typing import LongArray
-
-EXACT_SHARE = 0.2
-"""Elimination is used where it is estimated to take this part of the time limit."""
 
 WIDTHS = (4, 8, 11, 13, 15, 17)
 """Treewidths of subgraphs and clusters, tried in turn."""
@@ -114,7 +109,7 @@ def interval(
         ising, inverse = mrf2ising(model)
         found = _ising(ising, clock, rng)
         return replace(lift_log_partition(found, inverse), certificate=AsIsing(found.certificate))
-    return enclose_mrf(model, clock, rng, EXACT_SHARE)
+    return enclose_mrf(model, clock, rng)
 
 
 # -- Ising models ---------------------------------------------------------------------------
@@ -124,13 +119,8 @@ def _ising(model: IsingModel, clock: BestInterval, rng: np.random.Generator) -> 
     bare = as_bias_model(model)
     if (found := solve_easy(model, bare, "planar", budget=clock.budget)) is not None:
         return found
-    with suppress(TimeoutError):
-        plan = plan_elimination(
-            model, task="log_partition", search_seconds=0.05, time_limit=clock.share(EXACT_SHARE)
-        )
-        fits = plan.bytes <= min(2**31, clock.budget.bytes())
-        if plan.complete and fits and plan.seconds <= EXACT_SHARE * clock.limit:
-            return treewidth.log_partition(model, plan=plan, time_limit=clock.share(0.6))
+    if (found := clock.by_elimination(model)) is not None:
+        return found
     if (hub := _hub(model)) is not None:
         return _held(model, hub, clock, rng)
     clock.offer("sizes", upper=crude_upper(model))

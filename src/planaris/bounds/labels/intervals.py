@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from planaris import treewidth
 from planaris.bounds.best_interval import BestInterval
 from planaris.bounds.labels.cutset_sums import ConditionedSum, heavy_state
 from planaris.bounds.labels.mean_field import label_mean_field
@@ -18,28 +16,22 @@ from planaris.errors import InfeasibleError
 from planaris.models import MarkovRandomField
 from planaris.result import LabelField, LogPartition
 from planaris.subgraphs.bias_model import EPSILON
-from planaris.treewidth import plan_elimination
 
 BUCKET_ENTRIES = (2**6, 2**10, 2**14, 2**17, 2**20)
 """Table sizes of mini-buckets, tried in turn."""
 
 
 def enclose_mrf(
-    mrf: MarkovRandomField, clock: BestInterval, rng: np.random.Generator, exact_share: float
+    mrf: MarkovRandomField, clock: BestInterval, rng: np.random.Generator
 ) -> LogPartition:
     """Enclose log Z of any discrete model.
 
-    Elimination where it is estimated to take at most ``exact_share`` of the time limit;
-    otherwise trees (of pairwise models) and weighted mini-buckets from above, mean field (of
-    pairwise models without zeros) and exact sums over assignments of a cutset from below.
+    Elimination where it is estimated to take little of the time limit; otherwise trees (of
+    pairwise models) and weighted mini-buckets from above, mean field (of pairwise models without
+    zeros) and exact sums over assignments of a cutset from below.
     """
-    with suppress(TimeoutError):
-        plan = plan_elimination(
-            mrf, task="log_partition", search_seconds=0.05, time_limit=clock.share(0.2)
-        )
-        fits = plan.bytes <= min(2**31, clock.budget.bytes())
-        if plan.complete and fits and plan.seconds <= exact_share * clock.limit:
-            return treewidth.log_partition(mrf, plan=plan, time_limit=clock.share(0.6))
+    if (found := clock.by_elimination(mrf)) is not None:
+        return found
     clock.offer("sizes", upper=table_upper(mrf))
     try:
         order = elimination_order(mrf, clock.share(0.2))

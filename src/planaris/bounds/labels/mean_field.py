@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 
@@ -13,6 +12,7 @@ from planaris.errors import MethodError
 from planaris.kernels.graph import colour_classes
 from planaris.models import MarkovRandomField
 from planaris.models.base import exact_sum
+from planaris.models.tables import parts_ending_at
 from planaris.result import Bounds, LabelField, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.typing import FloatArray, LongArray
@@ -59,8 +59,7 @@ def label_mean_field(
                 break
             last = lower
     flat = nodes[product.real]
-    ends = [0, *np.cumsum(mrf.cardinalities).tolist()]
-    tables = [flat[begin:end] for begin, end in itertools.pairwise(ends)]
+    tables = parts_ending_at(flat, np.cumsum(mrf.cardinalities))
     return LogPartition.between(
         best,
         math.inf,

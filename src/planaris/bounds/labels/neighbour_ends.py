@@ -7,7 +7,6 @@ are, so the mean over them does too.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.models import MarkovRandomField
+from planaris.models.tables import parts_ending_at
 from planaris.result import Marginals
 from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
 
@@ -81,15 +81,14 @@ def with_neighbour_ends(
             for into, made in ((tables, x), (lower, a), (upper, b)):
                 for k, table in zip(some.factors.tolist(), made, strict=True):
                     into[k] = table
-    places = start.tolist()
     return replace(
         found,
-        nodes=_split(nodes, places),
+        nodes=parts_ending_at(nodes, start[1:]),
         edges=tables,
         error=error + 4 * UNIT,
         estimate=False,
-        nodes_lower=_split(low, places),
-        nodes_upper=_split(high, places),
+        nodes_lower=parts_ending_at(low, start[1:]),
+        nodes_upper=parts_ending_at(high, start[1:]),
         edges_lower=lower,
         edges_upper=upper,
         seconds=found.seconds if budget is UNLIMITED else budget.seconds(),
@@ -110,10 +109,6 @@ def _summing_to_one(
     share = np.divide(missing, total, out=np.zeros_like(missing), where=total > 0)
     moved: FloatArray = np.clip(inside + share[table] * room, low, high)
     return moved
-
-
-def _split(flat: FloatArray, places: list[int]) -> list[FloatArray]:
-    return [flat[a:b] for a, b in itertools.pairwise(places)]
 
 
 @dataclass(frozen=True, eq=False)

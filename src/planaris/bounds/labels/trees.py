@@ -8,7 +8,6 @@ split of the model whose mean over the trees is the model.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ import numpy as np
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.kernels.relaxations import LabelTables, forest_log_partition, sweep_labels
 from planaris.models import MarkovRandomField
-from planaris.models.tables import PairwiseView, alike
+from planaris.models.tables import PairwiseView, alike, parts_ending_at
 from planaris.result import Bounds, LabelTrees, LogPartition, Pseudomarginals
 from planaris.subgraphs.bias_model import EPSILON
 from planaris.subgraphs.convex_combination import Callback
@@ -238,7 +237,7 @@ class LabelMixture:
         sizes = np.diff(self.node_offsets)
         weights = np.exp(beliefs - np.repeat(np.maximum.reduceat(beliefs, first), sizes))
         weights /= np.repeat(np.add.reduceat(weights, first), sizes)
-        return [weights[a:b] for a, b in itertools.pairwise(self.node_offsets.tolist())]
+        return parts_ending_at(weights, self.node_offsets[1:])
 
     def likeliest(self) -> LongArray:
         """Return the label of largest pseudomarginal of every variable, the first of equal ones."""
@@ -322,14 +321,14 @@ def label_trw(
 def without_trees(mrf: MarkovRandomField, budget: Budget) -> LogPartition:
     """Return what holds without trees."""
     cards = mrf.cardinalities
-    flat, ends = np.repeat(1 / cards, cards), [0, *np.cumsum(cards, dtype=np.int64).tolist()]
+    uniform = parts_ending_at(np.repeat(1 / cards, cards), np.cumsum(cards))
     return LogPartition.between(
         -math.inf,
         table_upper(mrf),
         num_variables=mrf.num_variables,
         method="trw",
         status="time_limit",
-        pseudomarginals=Pseudomarginals([flat[a:b] for a, b in itertools.pairwise(ends)], None),
+        pseudomarginals=Pseudomarginals(uniform, None),
         seconds=budget.seconds(),
     )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from planaris.cli.options import Json, print_json
+
+Row = TypeVar("Row")
 
 Write = Annotated[
     Path | None,
@@ -32,19 +35,11 @@ def bench(
     if device is not None:
         _bench_device(device, write, json)
         return
-    from rich.console import Console
-
-    from planaris.budget import watch
     from planaris.experiments import batch_performance as batches
-    from planaris.experiments.performance import measure, render_table, update_file
+    from planaris.experiments.performance import BEGIN, END, measure, render_table
     from planaris.report.machine import describe_machine
 
-    rows: list[Any] = []
-    with watch("measuring") as told:
-        for row in batches.measure_batches() if batch else measure(full=full):
-            rows.append(row)
-            if told is not None:
-                told(-1.0)
+    rows: list[Any] = _watched(batches.measure_batches() if batch else measure(full=full))
     machine = describe_machine()
     if json:
         print_json({"machine": machine, "rows": [asdict(row) for row in rows]})
@@ -59,36 +54,19 @@ def bench(
     how += "" if batch else ", one thread"
     table = batches.render_batches(rows) if batch else render_table(rows)
     table += f"\n\nMeasured by `planaris bench{option}` on {where}; {how}."
-    if write is None:
-        Console().print(table, markup=False, highlight=False, soft_wrap=True)
-    elif batch:
-        update_file(write, table, begin=batches.BATCH_BEGIN, end=batches.BATCH_END)
-    else:
-        update_file(write, table)
+    marks = (batches.BATCH_BEGIN, batches.BATCH_END) if batch else (BEGIN, END)
+    _show(table, write, *marks)
 
 
 def _bench_device(device: str, write: Path | None, json: bool) -> None:
     """Time elimination and batches on a device."""
-    from rich.console import Console
-
-    from planaris.budget import watch
     from planaris.experiments import device_performance as devices
-    from planaris.experiments.performance import update_file
     from planaris.gpu.device import find_device, import_torch
     from planaris.report.machine import describe_machine
 
     found, machine = find_device(device), describe_machine()
-    widths: list[devices.WidthRow] = []
-    batches: list[devices.BatchRow] = []
-    with watch("measuring") as told:
-        for width in devices.measure_widths(found):
-            widths.append(width)
-            if told is not None:
-                told(-1.0)
-        for batch in devices.measure_device_batches(found):
-            batches.append(batch)
-            if told is not None:
-                told(-1.0)
+    widths = _watched(devices.measure_widths(found))
+    batches = _watched(devices.measure_device_batches(found))
     if json:
         tables = {
             "widths": [asdict(row) for row in widths],
@@ -101,7 +79,29 @@ def _bench_device(device: str, write: Path | None, json: bool) -> None:
     where = f"{name}, beside {machine['processor']}, planaris {machine['planaris']}"
     table = f"{devices.render_widths(widths)}\n\n{devices.render_device_batches(batches)}"
     table += f"\n\nMeasured by `planaris bench --device {device}` on {where}; wall time."
+    _show(table, write, devices.DEVICE_BEGIN, devices.DEVICE_END)
+
+
+def _show(table: str, write: Path | None, begin: str, end: str) -> None:
+    """Print a table, or put it between two marks of a file."""
+    from rich.console import Console
+
+    from planaris.experiments.performance import update_file
+
     if write is None:
         Console().print(table, markup=False, highlight=False, soft_wrap=True)
     else:
-        update_file(write, table, begin=devices.DEVICE_BEGIN, end=devices.DEVICE_END)
+        update_file(write, table, begin=begin, end=end)
+
+
+def _watched(rows: Iterable[Row]) -> list[Row]:
+    """Return all rows; a bar shows that they are being measured."""
+    from planaris.budget import watch
+
+    found = []
+    with watch("measuring") as told:
+        for row in rows:
+            found.append(row)
+            if told is not None:
+                told(-1.0)
+    return found

@@ -14,7 +14,7 @@ from planaris.experiments.summaries import PALETTE
 from planaris.generate import noisy_mask, shape_mask
 from planaris.learn import PlanarCRF
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import BROKEN, DOWN, UP, new_figure
+from planaris.report.pictures import BROKEN, DOWN, UP, new_axes
 from planaris.typing import Array, BoolArray
 
 SIDE = 100
@@ -216,8 +216,7 @@ def _groups(results: Sequence[Result]) -> dict[tuple[int, str, str, str], list[f
 
 
 def _draw_errors(results: Sequence[Result], features: str, source: str) -> Any:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     groups = _groups(results)
     for k, (method, colour) in enumerate(zip(METHODS, PALETTE, strict=False)):
         mine = {key[0]: e for key, e in groups.items() if key[1:] == (features, source, method)}
@@ -265,8 +264,8 @@ def _five_panels(held: dict[str, Array]) -> list[Any]:
     """Draw each panel by itself: the page sets them side by side or below each other."""
     from matplotlib.colors import ListedColormap
 
-    model, grid = new_figure(size=2.4)
-    _draw_model(grid[0, 0])
+    model, axes = new_axes(size=2.4)
+    _draw_model(axes)
     figures = [model]
     two = ListedColormap([DOWN, UP])
     shown = (
@@ -276,12 +275,11 @@ def _five_panels(held: dict[str, Array]) -> list[Any]:
         (held["probability"], "gray", "probability"),
     )
     for image, colours, title in shown:
-        figure, grid = new_figure(size=2.4)
-        place = grid[0, 0]
-        place.imshow(image, cmap=colours, interpolation="nearest")
-        place.contour(held["mask"], levels=[127], colors=[BROKEN], linewidths=0.8)
-        place.set_title(title, fontsize=9)
-        place.set_axis_off()
+        figure, axes = new_axes(size=2.4)
+        axes.imshow(image, cmap=colours, interpolation="nearest")
+        axes.contour(held["mask"], levels=[127], colors=[BROKEN], linewidths=0.8)
+        axes.set_title(title, fontsize=9)
+        axes.set_axis_off()
         figures.append(figure)
     return figures
 

@@ -10,7 +10,7 @@ import numpy as np
 from planaris.experiments.figure import Result
 from planaris.experiments.summaries import PALETTE
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 LOST = 10.0
 """Per cent of wrong pixels above which the boundary was not found."""
@@ -65,8 +65,7 @@ def _where_found(errors: list[float]) -> float | None:
 
 
 def _draw(groups: dict[Key, list[float]], method: str) -> Picture:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     penalties = sorted({key[0] for key in groups}, reverse=True)
     for penalty, colour in zip(penalties, PALETTE, strict=False):
         for source, style in (("own", "-"), ("other", "--")):

@@ -14,7 +14,7 @@ from planaris.infer import marginals
 from planaris.models import IsingModel
 from planaris.relax import entropy_bound
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 KINDS = {"grid": "10×10 grids", "complete": "complete graphs of 20", "large-grid": "30×30 grids"}
 SIDES = {"grid": 10, "large-grid": 30}
@@ -119,10 +119,10 @@ def _padded(records: list[Record], name: str) -> Any:
 
 
 def _boxes(records: list[Record], name: str, label: str, title: str) -> Picture:
-    figure, axes = new_figure(size=3.6)
+    figure, axes = new_axes(size=3.6)
     colour = PALETTE[0] if name == "errors" else PALETTE[3]
     line = {"color": colour}
-    axes[0, 0].boxplot(
+    axes.boxplot(
         _padded(records, name),
         whis=(0, 100),
         boxprops=line,
@@ -130,7 +130,7 @@ def _boxes(records: list[Record], name: str, label: str, title: str) -> Picture:
         capprops=line,
         medianprops={"color": PALETTE[1], "linewidth": 2},
     )
-    axes[0, 0].set(title=title, xlabel="iteration", ylabel=label)
+    axes.set(title=title, xlabel="iteration", ylabel=label)
     return Picture(f"{title}: {label}, median, quartiles and extent.", figure)
 
 

@@ -15,7 +15,7 @@ from planaris.generate import side_chain_model
 from planaris.models import MarkovRandomField
 from planaris.relax import entropy_bound
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 SIDE, LABELS = 6, 4
 STRENGTHS = (1.0, 2.0, 3.0, 4.0)
@@ -104,9 +104,9 @@ def plot(results: Sequence[Result]) -> Panels:
     for kind, title in (("gap", "(bound − log Z) / n"), ("error", "mean error of P(x = label)")):
         if not grids:
             continue
-        figure, axes = new_figure(size=3.6)
+        figure, axes = new_axes(size=3.6)
         for colour, name in zip(PALETTE, WAYS, strict=False):
-            axes[0, 0].errorbar(
+            axes.errorbar(
                 *means(grids, "strength", _value(name, kind)),
                 capsize=2,
                 marker="o",
@@ -114,8 +114,8 @@ def plot(results: Sequence[Result]) -> Panels:
                 color=colour,
                 label=name,
             )
-        axes[0, 0].set(title=title, xlabel="strength α")
-        axes[0, 0].legend(fontsize="small")
+        axes.set(title=title, xlabel="strength α")
+        axes.legend(fontsize="small")
         caption = f"{KINDS['grid']}: {title}, means and standard errors."
         pictures.append(Picture(caption, figure))
     return Panels(

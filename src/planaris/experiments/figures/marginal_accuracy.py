@@ -16,7 +16,7 @@ from planaris.methods.belief_propagation import pass_messages
 from planaris.models import IsingModel
 from planaris.relax import entropy_bound
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 ENTROPIES = {"trw": "TRW", "log-det": "log-det"}
 POLYTOPES = {"local": "", "psd": " + PSD", "cycle": " + cycles", "marginal": " + exact polytope"}
@@ -112,19 +112,19 @@ def plot(results: Sequence[Result]) -> Panels:
     """Draw the mean error against the coupling strength, one panel per entropy."""
     pictures = []
     for entropy, name in ENTROPIES.items():
-        figure, axes = new_figure(size=3.8)
+        figure, axes = new_axes(size=3.8)
         for colour, polytope in zip(PALETTE, POLYTOPES, strict=False):
             way = f"{entropy} {polytope}"
             x, mean, error = means(results, "coupling", _error(way))
-            axes[0, 0].errorbar(
+            axes.errorbar(
                 x, mean, error, color=colour, marker="o", ms=3, capsize=2, label=WAYS[way]
             )
         extra = EXTRA if entropy == "trw" else {}
         for colour, (way, label) in zip(PALETTE[4:], extra.items(), strict=False):
             x, mean, _ = means(results, "coupling", _error(way))
-            axes[0, 0].plot(x, mean, color=colour, ls="--", marker="s", ms=3, label=label)
-        axes[0, 0].set(xlabel="coupling strength", ylabel="mean error of P(s = +1)", ylim=(0, 0.5))
-        axes[0, 0].legend(fontsize="small")
+            axes.plot(x, mean, color=colour, ls="--", marker="s", ms=3, label=label)
+        axes.set(xlabel="coupling strength", ylabel="mean error of P(s = +1)", ylim=(0, 0.5))
+        axes.legend(fontsize="small")
         pictures.append(Picture(f"{name}: mean over models, bars are standard errors.", figure))
     rows = []
     for way, name in (WAYS | EXTRA).items():

@@ -15,7 +15,7 @@ from planaris.experiments.summaries import PALETTE, means
 from planaris.generate import square_lattice
 from planaris.models import IsingModel
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 from planaris.result import LogPartition
 from planaris.typing import FloatArray
 
@@ -161,8 +161,7 @@ def plot(results: Sequence[Result]) -> Panels:
 
 
 def _draw(results: list[Result], kind: str, label: str, title: str) -> Any:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     for (name, values), colour in zip(_series(kind).items(), PALETTE, strict=False):
         axes.errorbar(
             *means(results, "strength", values),

@@ -12,7 +12,7 @@ from planaris.experiments.figure import Figure, Params, Record, Result, Settings
 from planaris.experiments.summaries import PALETTE, slope, spread
 from planaris.planar.sk08.ring import time_ring_ground_state, time_ring_marginals
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 LARGEST_WHOLE = 96
 """Largest ring for the plain matching: the cliques of its two faces have too many edges beyond."""
@@ -101,20 +101,19 @@ def plot(results: Sequence[Result]) -> Panels:
 
 
 def _draw_storage(agreements: list[Result]) -> Any:
-    figure, axes = new_figure(size=3.6)
+    figure, axes = new_axes(size=3.6)
     routes = (("full K", "full_bytes"), ("prefactored H", "prefactored_bytes"))
     for (route, name), colour in zip(routes, PALETTE[3:], strict=False):
         sizes, _, middle, _ = spread(agreements, "size", itemgetter(name))
-        axes[0, 0].plot(sizes, middle, marker="o", ms=3, color=colour, label=route)
-    _scale(axes[0, 0], agreements, title="storage", ylabel="bytes")
+        axes.plot(sizes, middle, marker="o", ms=3, color=colour, label=route)
+    _scale(axes, agreements, title="storage", ylabel="bytes")
     return figure
 
 
 def _draw_times(
     title: str, results: list[Result], routes: Sequence[str]
 ) -> tuple[Any, list[list[Any]]]:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     rows: list[list[Any]] = []
     first = 0 if "original" in routes else 3
     for route, colour in zip(routes, PALETTE[first:], strict=False):

@@ -14,7 +14,7 @@ from planaris.io import read_model
 from planaris.models import MarkovRandomField
 from planaris.relax import cycle_lp, local_lp
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 FILES = ("*.uai", "*.uai.gz", "*.uai.xz", "*.uai.bz2", "*.uai.zip")
 MAX_ROUNDS = 60
@@ -68,24 +68,22 @@ def plot(results: Sequence[Result]) -> Panels:
     """Draw the iterations of every model that LOCAL leaves fractional."""
     hard = [result for result in results if not result.record["local"]["exact"]]
     hard.sort(key=lambda result: result.record["k"]["iterations"])
-    figure, axes = new_figure(size=4.2)
+    figure, axes = new_axes(size=4.2)
     place = np.arange(len(hard))
     for shift, projection, colour in ((-0.2, "k", PALETTE[0]), (0.2, "full", PALETTE[2])):
         heights = [result.record[projection]["iterations"] for result in hard]
-        axes[0, 0].bar(place + shift, heights, 0.4, color=colour, label=f"{projection} projection")
-    axes[0, 0].set(xlabel="models that LOCAL leaves fractional", ylabel="cutting-plane iterations")
-    axes[0, 0].set_xticks(place, [_name(r.params) for r in hard], rotation=90, fontsize=6)
-    axes[0, 0].yaxis.get_major_locator().set_params(integer=True)
-    axes[0, 0].legend()
-    gains, grid = new_figure(size=4.2)
+        axes.bar(place + shift, heights, 0.4, color=colour, label=f"{projection} projection")
+    axes.set(xlabel="models that LOCAL leaves fractional", ylabel="cutting-plane iterations")
+    axes.set_xticks(place, [_name(r.params) for r in hard], rotation=90, fontsize=6)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.legend()
+    gains, below = new_axes(size=4.2)
     for projection, colour in (("k", PALETTE[0]), ("full", PALETTE[2])):
         seconds = sorted(result.record["seconds"][projection] for result in results)
         share = np.arange(1, len(seconds) + 1) / len(seconds)
-        grid[0, 0].step(
-            seconds, share, where="post", color=colour, label=f"{projection} projection"
-        )
-    grid[0, 0].set(xlabel="seconds", ylabel="share of models solved", xscale="log", ylim=(0, 1.03))
-    grid[0, 0].legend()
+        below.step(seconds, share, where="post", color=colour, label=f"{projection} projection")
+    below.set(xlabel="seconds", ylabel="share of models solved", xscale="log", ylim=(0, 1.03))
+    below.legend()
     return Panels(
         pictures=[
             Picture("Iterations until the MAP state is proved, model by model.", figure),

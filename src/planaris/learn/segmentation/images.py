@@ -18,9 +18,8 @@ from planaris.learn.instances import as_image, edge_features
 from planaris.learn.segmentation.boxed import SHIFTS, cut_in_box
 from planaris.learn.tied import TiedGraph
 from planaris.models.arrays import as_count
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.sampling.coupling_from_the_past import bound_probabilities
-from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, Int8Array
 
 SMOOTHNESS = 1.0
@@ -36,8 +35,8 @@ HELD = 30.0
 """Field of a scribbled pixel: e^-60 that it is wrong."""
 
 
-@dataclass(frozen=True, eq=False)
-class Segmentation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Segmentation(Shown):
     """A segmentation mask and its uncertainty.
 
     Attributes
@@ -66,9 +65,6 @@ class Segmentation:
     method: str
     num_samples: int
     asked: bool = True
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     @property
     def uncertainty(self) -> FloatArray:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.errors import EmbeddingError, MethodError
+from planaris.errors import EmbeddingError, MethodError, require_one_of
+from planaris.kernels.cuts import spins_from_disagreements
 from planaris.matching import min_weight_perfect_matching
 from planaris.models import IsingModel
 from planaris.planar.sk08.chords import octangulate, triangulate
@@ -132,12 +133,8 @@ def ground_state(
     -1.0
     """
     check_plane_model(model, embedding)
-    if chords not in _CHORDS:
-        msg = f"`chords` must be one of {sorted(_CHORDS)}, got {chords!r}"
-        raise MethodError(msg)
-    if matching not in MATCHINGS:
-        msg = f"`matching` must be one of {MATCHINGS}, got {matching!r}"
-        raise MethodError(msg)
+    require_one_of("chords", chords, _CHORDS)
+    require_one_of("matching", matching, MATCHINGS)
     split = _CHORDS[chords](embedding)
     exact = [Fraction(x) for x in model.couplings.tolist()]
     if matching == "networkx":
@@ -181,20 +178,8 @@ def check_plane_model(model: IsingModel, embedding: Embedding) -> None:
 
 def state_from_cut(embedding: Embedding, cut: BoolArray) -> Int8Array:
     """Label the spins so that exactly the edges of the cut join different ones (Algorithm 1)."""
-    spins = [0] * embedding.num_vertices
-    offsets, rotation = embedding.offsets.tolist(), embedding.rotation.tolist()
-    head, crossed = embedding.edges[:, ::-1].ravel().tolist(), cut.tolist()
-    for root in range(len(spins)):
-        stack = [] if spins[root] else [root]
-        spins[root] = spins[root] or 1
-        while stack:
-            v = stack.pop()
-            for h in rotation[offsets[v] : offsets[v + 1]]:
-                wanted = -spins[v] if crossed[h >> 1] else spins[v]
-                if not spins[head[h]]:
-                    spins[head[h]] = wanted
-                    stack.append(head[h])
-                elif spins[head[h]] != wanted:
-                    msg = f"edge {h >> 1} contradicts the others: this is not a cut"
-                    raise EmbeddingError(msg, edge=h >> 1)
-    return np.array(spins, dtype=np.int8)
+    spins, conflict = spins_from_disagreements(embedding.num_vertices, embedding.edges, cut)
+    if conflict >= 0:
+        msg = f"edge {conflict} contradicts the others: this is not a cut"
+        raise EmbeddingError(msg, edge=conflict)
+    return spins

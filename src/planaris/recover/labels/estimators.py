@@ -10,14 +10,13 @@ import numpy as np
 
 from planaris.errors import ModelError
 from planaris.infer import ground_state, marginals
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.recover.labels.observations import (
     LabelObservations,
     as_classes,
     as_label_noise,
     label_posterior,
 )
-from planaris.show import one_line
 from planaris.typing import ArrayLike, FloatArray, LongArray
 
 TIE = 1e-6
@@ -27,8 +26,8 @@ Noise = float | FloatArray
 """One noise level, or one per edge or per node."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelRecovery:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelRecovery(Shown):
     """Recovered labels and how far to trust them.
 
     Attributes
@@ -51,9 +50,6 @@ class LabelRecovery:
     exact: bool
     method: str
     seconds: float = field(default=0.0, repr=False)
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
     def error(self, truth: ArrayLike) -> float:
         """Return the expected share of wrong labels, ties being broken at random."""

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from planaris.errors import ModelError
+from planaris.errors import ModelError, require_one_of
 from planaris.models import MarkovRandomField
 from planaris.models.arrays import as_rng
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.recover.observe import Graph, as_graph
-from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, FloatArray, LongArray, Rng
 
 KINDS = ("difference", "equal")
@@ -21,8 +20,8 @@ LEAST = 1e-12
 """Noise below this counts as this: certain observations keep finite weights."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelObservations:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelObservations(Shown):
     """What is seen of labels 0, ..., k - 1.
 
     Attributes
@@ -52,13 +51,8 @@ class LabelObservations:
     nodes: LongArray
     kind: str = "difference"
 
-    __repr__ = one_line
-    _repr_html_ = fields_html
-
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            msg = f"`kind` must be one of {KINDS}, got {self.kind!r}"
-            raise ModelError(msg)
+        require_one_of("kind", self.kind, KINDS, ModelError)
         if np.asarray(self.num_labels).dtype.kind not in "iu" or self.num_labels < 2:
             msg = f"`num_labels` must be an integer of at least two, got {self.num_labels!r}"
             raise ModelError(msg)

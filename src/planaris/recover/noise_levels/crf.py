@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from planaris.models import IsingModel, require_ising
-from planaris.notebook import fields_html
+from planaris.notebook import Shown
 from planaris.recover.observe import as_labels
-from planaris.show import one_line
 from planaris.typing import ArrayLike, BoolArray, Int8Array
 
 
-@dataclass(frozen=True, eq=False)
-class CRFNoise:
+@dataclass(frozen=True, eq=False, repr=False)
+class CRFNoise(Shown):
     """How often the signs of weights contradict the truth.
 
     Attributes
@@ -36,9 +35,6 @@ class CRFNoise:
     counted_edges: BoolArray
     counted_nodes: BoolArray
     truth: Int8Array
-
-    __repr__ = one_line
-    _repr_html_ = fields_html
 
 
 def crf_noise(

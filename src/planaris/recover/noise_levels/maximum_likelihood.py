@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from planaris import tensor, treewidth
-from planaris.errors import MethodError, NotPlanarError
+from planaris.errors import MethodError, NotPlanarError, require_one_of
 from planaris.infer import ground_state
 from planaris.methods.tensor_network import MISFITS, short_sweep
 from planaris.models import IsingModel
@@ -121,9 +121,7 @@ def estimate_noise(
     >>> noise.method, abs(noise.p - 0.05) < 0.01, abs(noise.q - 0.3) < 0.03
     ('edges', True, True)
     """
-    if method not in METHODS:
-        msg = f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-        raise MethodError(msg)
+    require_one_of("method", method, METHODS)
     require_observations(observations)
     generator = as_rng(0 if rng is None else rng)
     graph = observations.graph

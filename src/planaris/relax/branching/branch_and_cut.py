@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, ProgressOption, TimeLimit
-from planaris.errors import MethodError
+from planaris.errors import require_one_of
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.relax.branching.label_search import label_search
 from planaris.relax.branching.pseudo_costs import PseudoCosts
-from planaris.relax.cut_form import CutForm, with_offset
+from planaris.relax.cut_form import CutForm, implied_disagreements, with_offset
 from planaris.relax.lp.cycle_polytope import INTEGRAL, CycleRelaxation
 from planaris.relax.sdp.proofs import ProvingDenseSearch
 from planaris.relax.sdp.sdp_branch_and_bound import DenseSearch, is_dense, is_small
@@ -67,29 +67,17 @@ class BranchAndCut(CycleRelaxation):
     def closure(self, fixings: Fixings) -> tuple[FloatArray, FloatArray] | None:
         """Return column bounds with all values implied by the fixings; None if contradictory.
 
-        Components of the doubled graph restricted to fixed edges: consistent fixings leave
-        at least one cut, so the program of a node is never infeasible.
+        Consistent fixings leave at least one cut, so the program of a node is never infeasible.
         """
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        n, edges = self.form.num_spins, self.form.edges
-        lower, upper = np.zeros(len(edges)), np.ones(len(edges))
+        edges = self.form.edges
         if not fixings:
-            return lower, upper
-        fixed = np.array(fixings, dtype=np.int64)
-        u, v, cut = edges[fixed[:, 0], 0], edges[fixed[:, 0], 1], fixed[:, 1] * n
-        rows = np.concatenate([u, u + n])
-        columns = np.concatenate([v + cut, v + n - cut])
-        shape = (2 * n, 2 * n)
-        graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=shape)
-        label = connected_components(graph, directed=False)[1]
-        if np.any(label[:n] == label[n:]):
+            return np.zeros(len(edges)), np.ones(len(edges))
+        which, cut = np.array(fixings, dtype=np.int64).T
+        found = implied_disagreements(self.form.num_spins, edges, which, cut == 1)
+        if found is None:
             return None
-        same = label[edges[:, 0]] == label[edges[:, 1]]
-        apart = label[edges[:, 0]] == label[edges[:, 1] + n]
-        upper[same], lower[apart] = 0.0, 1.0
-        return lower, upper
+        same, apart = found
+        return apart.astype(np.float64), 1.0 - same.astype(np.float64)
 
     def fix_by_reduced_cost(self) -> Fixings:
         """Return edges that cannot leave their value without passing the best energy.
@@ -354,9 +342,7 @@ def branch_and_cut(
     >>> found.exact, found.energy
     (True, -3.0)
     """
-    if bound not in BOUNDS:
-        msg = f"`bound` must be one of {BOUNDS}, got {bound!r}"
-        raise MethodError(msg, bound=bound)
+    require_one_of("bound", bound, BOUNDS)
     budget = Budget.of(time_limit, threads=threads, prove=prove, progress=progress)
     search_again = partial(
         branch_and_cut,

@@ -9,11 +9,11 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, TimeLimit
 from planaris.errors import MethodError
-from planaris.kernels.relaxations import CycleCuts, separate_cycles, separate_wheels
+from planaris.kernels.relaxations import CycleCuts, separate_cycles
 from planaris.models import IsingModel, MarkovRandomField, lift_ground_state, mrf2ising
 from planaris.models.base import exact_sum, sum_below
 from planaris.relax.cut_form import CutForm
-from planaris.relax.lp.facets import Rows, psd_rows, wheel_rows
+from planaris.relax.lp.facets import Rows, violated_rows
 from planaris.relax.lp.growing_lp import GrowingLP
 from planaris.relax.trivial_bounds import trivial_ground_state
 from planaris.result import GroundState, Pseudomarginals
@@ -85,18 +85,11 @@ class CycleRelaxation:
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one, given a lower bound."""
-        return is_closed(self.form, lower, self.energy)
+        return self.form.is_closed(lower, self.energy)
 
     def proved(self) -> float:
-        """Return the lower end of the interval.
-
-        Where energies are multiples of a quantum, a bound less than one quantum away leaves
-        only the best energy itself.
-        """
-        whole = self.form.quantum > 0 and self.closed(self.lower)
-        if whole:
-            return float(self.form.model.energy(self.state))
-        return self.form.lower_end(self.state, self.energy, self.lower)
+        """Return the lower end of the interval."""
+        return self.form.proved_end(self.state, self.energy, self.lower)
 
     def add(self, cuts: CycleCuts) -> None:
         """Add cycle inequalities as rows."""
@@ -108,22 +101,9 @@ class CycleRelaxation:
         self.idle = np.concatenate([self.idle, np.zeros(len(rows[3]), dtype=np.int32)])
 
     def more_rows(self, families: tuple[str, ...]) -> Rows | None:
-        """Return violated rows of the other families of inequalities, if any.
-
-        ``TimeoutError`` when the time is over before.
-        """
-        form, x = self.form, self.lp.x
-        if "wheels" in families:
-            wheels = separate_wheels(
-                form.num_spins, form.edges, np.ascontiguousarray(x), budget=self.budget
-            )
-            if len(wheels):
-                return wheel_rows(wheels)
-        if "psd" in families:
-            rows = psd_rows(form.num_spins, form.edges, x)
-            if len(rows[3]):
-                return rows
-        return None
+        """Return violated rows of the other families of inequalities, if any."""
+        form = self.form
+        return violated_rows(form.num_spins, form.edges, self.lp.x, families, budget=self.budget)
 
     def purge(self, patience: int) -> None:
         """Drop rows that have been slack for more than ``patience`` rounds."""
@@ -210,13 +190,6 @@ class CycleRelaxation:
                 self.add_rows(rows)
 
 
-def is_closed(form: CutForm, lower: float, upper: float) -> bool:
-    """Return whether [lower, upper] leaves no room for a better state."""
-    if form.quantum > 0 and lower > upper - form.quantum * (1 - 1e-6):
-        return True
-    return upper - lower <= form.resolution
-
-
 def cycle_lp(
     model: IsingModel | MarkovRandomField,
     *,
@@ -295,7 +268,7 @@ def cycle_lp(
 
         relaxation = ProvingRelaxation(form, budget=budget)
     status = relaxation.run(max_rounds=max_rounds, families=families)
-    return relaxation_result(relaxation, status, "cycle-lp")
+    return relaxation_result(relaxation, status)
 
 
 def _completed(form: CutForm) -> CutForm:
@@ -308,7 +281,7 @@ def _completed(form: CutForm) -> CutForm:
     return form.completed()
 
 
-def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> GroundState:
+def relaxation_result(relaxation: CycleRelaxation, status: str) -> GroundState:
     """Return what a cycle relaxation has found."""
     form, x = relaxation.form, relaxation.lp.x
     nodes, edges = form.pseudomarginals(x)
@@ -318,7 +291,7 @@ def relaxation_result(relaxation: CycleRelaxation, status: str, method: str) -> 
         form.model,
         relaxation.state,
         relaxation.proved(),
-        method=method,
+        method="cycle-lp",
         status=status,
         pseudomarginals=Pseudomarginals(nodes, edges, share),
         rounds=len(relaxation.trace) - 1,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planaris.kernels.relaxations import WheelCuts
+from planaris.budget import UNLIMITED, Budget
+from planaris.kernels.relaxations import WheelCuts, separate_wheels
 from planaris.typing import Array, FloatArray, IntArray
 
 Rows = tuple[Array, Array, FloatArray, FloatArray]
@@ -12,6 +13,29 @@ Rows = tuple[Array, Array, FloatArray, FloatArray]
 
 MOST_ROWS = 10
 """Eigenvectors that make rows, those of the most negative eigenvalues."""
+
+
+def violated_rows(
+    num_spins: int,
+    edges: IntArray,
+    x: FloatArray,
+    families: tuple[str, ...],
+    *,
+    budget: Budget = UNLIMITED,
+) -> Rows | None:
+    """Return rows of the first of these families that x violates, if any.
+
+    ``TimeoutError`` when the time is over before.
+    """
+    if "wheels" in families:
+        wheels = separate_wheels(num_spins, edges, np.ascontiguousarray(x), budget=budget)
+        if len(wheels):
+            return wheel_rows(wheels)
+    if "psd" in families:
+        rows = psd_rows(num_spins, edges, x)
+        if len(rows[3]):
+            return rows
+    return None
 
 
 def wheel_rows(cuts: WheelCuts) -> Rows:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planaris.budget import UNLIMITED, Budget, control
-from planaris.errors import InfeasibleError, MethodError
+from planaris.errors import InfeasibleError, require_one_of
 from planaris.kernels.relaxations import CycleCuts, MessagePassing, separate_cycles
 from planaris.models import MarkovRandomField
 from planaris.models.base import sum_below
@@ -305,9 +305,7 @@ def label_relaxation(
     max_rounds
         See :func:`planaris.relax.cycle_lp`.
     """
-    if projection not in PROJECTIONS:
-        msg = f"`projection` must be one of {PROJECTIONS}, got {projection!r}"
-        raise MethodError(msg, projection=projection)
+    require_one_of("projection", projection, PROJECTIONS)
     # Labels that cannot be are no columns of a program: without reductions none may be left.
     prove = budget.prove and not any(np.isneginf(model.log_table(k)).any() for k in _single(model))
     method = "local-lp" if projection == "none" else "cycle-lp"

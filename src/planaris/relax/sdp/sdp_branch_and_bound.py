@@ -14,7 +14,6 @@ import numpy as np
 
 from planaris.budget import UNLIMITED, Budget
 from planaris.relax.cut_form import UNIT, CutForm
-from planaris.relax.lp.cycle_polytope import is_closed
 from planaris.relax.sdp.cliques import Cliques
 from planaris.relax.sdp.semidefinite_bound import SemidefiniteBound
 from planaris.typing import FloatArray, Int8Array
@@ -91,14 +90,11 @@ class DenseSearch:
 
     def closed(self, lower: float) -> bool:
         """Return whether no state can be better than the best one, given a lower bound."""
-        return is_closed(self.form, lower, self.energy)
+        return self.form.is_closed(lower, self.energy)
 
     def proved(self) -> float:
         """Return the lower end of the interval."""
-        whole = self.form.quantum > 0 and self.closed(self.lower)
-        if whole:
-            return float(self.form.model.energy(self.state))
-        return self.form.lower_end(self.state, self.energy, self.lower)
+        return self.form.proved_end(self.state, self.energy, self.lower)
 
     def search(self, budget: Budget) -> str:
         """Run until the tree is empty, the gap is reached or time is up."""

@@ -16,10 +16,10 @@ import numpy as np
 from planaris.budget import Budget
 from planaris.embed import Embedding
 from planaris.kernels.cuts import CutPacking, TJoin, minimum_tjoin, spins_from_disagreements
-from planaris.kernels.graph import connected_components
 from planaris.models import IsingModel
 from planaris.models.base import exact_sum
 from planaris.planar.ground_state import frustrated_faces
+from planaris.relax.cut_form import implied_disagreements
 from planaris.typing import BoolArray, Int8Array, IntArray, LongArray
 
 BITS = 48
@@ -148,20 +148,13 @@ class SurfaceJoins:
         """Return all edges that the given ones decide; None if these contradict each other."""
         if not fixings:
             return self.nothing
-        n, edges = self.model.num_spins, self.model.edges
         which = np.array([edge for edge, _ in fixings])
         differ = np.array([value for _, value in fixings]) ^ self.negative[which]
-        u, v = edges[which, 0], edges[which, 1]
-        # Two copies of every spin, one for each sign: a decision joins copies.
-        pairs = np.concatenate(
-            [np.column_stack([u, v + n * differ]), np.column_stack([u + n, v + n * ~differ])]
-        )
-        label = connected_components(2 * n, np.ascontiguousarray(pairs, dtype=np.int32))
-        if np.any(label[:n] == label[n:]):
+        found = implied_disagreements(self.model.num_spins, self.model.edges, which, differ)
+        if found is None:
             return None
-        same = label[edges[:, 0]] == label[edges[:, 1]]
-        apart = label[edges[:, 0]] == label[edges[:, 1] + n]
-        return Held(np.asarray(same | apart), np.asarray(apart ^ self.negative))
+        same, apart = found
+        return Held(same | apart, apart ^ self.negative)
 
     def weigh(self, unsatisfied: Any) -> int:
         """Return the weight of some edges, in units."""

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from planaris.embed import Embedding
-from planaris.matching.tjoins import CutPacking
 from planaris.relax.surfaces.bundle import Bound
 from planaris.relax.surfaces.rows import CycleRows
 from planaris.result import CutTree, Proof
-from planaris.typing import BoolArray, FloatArray, IntArray, LongArray
+from planaris.typing import BoolArray, FloatArray, LongArray
 
 if TYPE_CHECKING:
     from planaris.relax.surfaces.search import SurfaceSearch
@@ -115,43 +114,12 @@ class SurfaceCertificate(Proof):
 
     def _cuts(self, leaf: Bound, unit: float) -> Rows:
         packing = leaf.join.packing
-        cut, edges = crossings(packing, self.embedding.dual_edges)
+        none = np.zeros(0, dtype=np.int64)
+        met = [(none, none), *packing.crossings(self.embedding.dual_edges)]
+        cut, edges = (np.concatenate(side) for side in zip(*met, strict=True))
         few = packing.num_sets <= np.iinfo(np.uint16).max  # small numbers are sorted by digits
         order = np.argsort(cut.astype(np.uint16) if few else cut, kind="stable")
         edges = edges[order]
         lengths = np.bincount(cut, minlength=packing.num_sets)
         odd = leaf.join.flipped[edges] ^ self.negative[edges]
         return Rows(lengths, edges, odd, unit * packing.values)
-
-
-def crossings(packing: CutPacking, edges: IntArray) -> tuple[LongArray, LongArray]:
-    """Return all pairs (set, edge) such that the set holds one end of the edge.
-
-    Examples
-    --------
-    >>> from planaris.matching.tjoins import minimum_tjoin
-    >>> path = np.array([(0, 1), (1, 2)], dtype=np.int32)
-    >>> sets, edges = crossings(minimum_tjoin(3, path, [1, 1], odd=[0, 2]).certificate, path)
-    >>> len(sets) == len(edges) > 0
-    True
-    """
-    places = max(int(edges.max(initial=-1)), int(packing.order.max(initial=-1))) + 1
-    home = np.full(places, -1, dtype=np.int64)  # the innermost set that holds a vertex
-    level = np.zeros(packing.num_sets + 1, dtype=np.int64)  # the last entry: outside all sets
-    parent = packing.parent.tolist()
-    for k in range(packing.num_sets):  # parents come first
-        home[packing.members(k)] = k
-        level[k] = level[parent[k]] + 1
-    a, b = home[edges[:, 0]], home[edges[:, 1]]
-    sets: list[LongArray] = [np.zeros(0, dtype=np.int64)]
-    crossed: list[LongArray] = [np.zeros(0, dtype=np.int64)]
-    apart = np.flatnonzero(a != b)
-    while apart.size:
-        for side, other in ((a, b), (b, a)):
-            climb = apart[side[apart] != other[apart]]
-            climb = climb[level[side[climb]] >= np.maximum(level[other[climb]], 1)]
-            sets.append(side[climb])
-            crossed.append(climb)
-            side[climb] = packing.parent[side[climb]]
-        apart = apart[a[apart] != b[apart]]
-    return np.concatenate(sets), np.concatenate(crossed)

@@ -27,7 +27,7 @@ from planaris.result import (
     ProvedInterval,
 )
 from planaris.typing import Array
-from planaris.verify.conversions import BareModel, as_labels, as_spins
+from planaris.verify.conversions import BareModel, as_labels, required_spins
 from planaris.verify.embedding import check_plane
 from planaris.verify.exactness import energy_tolerance
 from planaris.verify.findings import Finding
@@ -109,9 +109,7 @@ def _least_energy(model: Model, proof: Proof) -> float:
     if isinstance(model, MarkovRandomField):
         require(isinstance(proof, AsIsing), "the proof is about labels, or about spins for them")
         assert isinstance(proof, AsIsing), "checked"
-        spins = as_spins(model)
-        require(spins is not None, "the model has two labels and no zeros")
-        assert spins is not None, "checked"
+        spins = required_spins(model)
         model, inner, rounding = spins.model, proof.proof, spins.rounding
     bound = proved_bound(model, inner, allowed)
     if bound is None:
@@ -130,9 +128,7 @@ def _rounded_down(value: Fraction | float) -> float:
 def check_planarity(model: Model, proof: Plane | NotPlanar) -> Finding:
     """Check that the graph of a model, with its bias spin, is planar, or that it is not."""
     if not isinstance(model, IsingModel):
-        spins = as_spins(model)
-        require(spins is not None, "the model has two labels and no zeros")
-        assert spins is not None, "checked"
+        spins = required_spins(model)
         model = spins.model
     bare = BareModel.of(model)
     count = bare.num_vertices if model.has_fields else model.num_spins

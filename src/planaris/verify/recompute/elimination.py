@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from planaris.models import IsingModel
-from planaris.typing import FloatArray
+from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
 
 MAX_ENTRIES = 2**22
@@ -148,10 +148,7 @@ def eliminate(
         magnitude += float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
     buckets: list[_Bucket] = []
     for v in order:
-        scope = tuple(sorted({u for one, _ in at[v] for u in one} | {v}, key=lambda u: rank[u]))
-        total = np.zeros(tuple(cards[u] for u in scope))
-        for one, table in at[v]:
-            total = total + _spread(one, table, scope)
+        scope, total = _joined(at[v], v, rank, cards)
         depth += len(at[v]) + cards[v] + 2
         at[v] = []
         message = _reduce(total, task)
@@ -208,20 +205,14 @@ def least_energy(
     at: list[list[Factor]] = [[] for _ in cards]
     rank = np.empty(len(cards), dtype=np.int64)
     rank[order] = np.arange(len(cards))
-    total = sum(map(whole, constants))
+    terms: list[Any] = list(map(whole, constants))
     for scope, table in factors:
         numbers = np.array([whole(x) for x in table.ravel().tolist()], dtype=object)
-        at[min(scope, key=lambda u: int(rank[u]))].append((scope, numbers.reshape(table.shape)))
+        _file(at, rank, terms, scope, numbers.reshape(table.shape))
     for v in order:
-        joint = tuple(sorted({u for one, _ in at[v] for u in one} | {v}, key=lambda u: rank[u]))
-        message = np.zeros(tuple(cards[u] for u in joint), dtype=object)
-        for one, table in at[v]:
-            message = message + _spread(one, table, joint)
-        message = message.max(axis=0)
-        if len(joint) == 1:
-            total += int(message)
-        else:
-            at[min(joint[1:], key=lambda u: int(rank[u]))].append((joint[1:], message))
+        joint, numbers = _joined(at[v], v, rank, cards, kind=object)
+        _file(at, rank, terms, joint[1:], numbers.max(axis=0))
+    total = sum(terms)
     return math.inf if 2 * total <= never else Fraction(-total, unit)
 
 
@@ -266,12 +257,23 @@ def _reduce(total: FloatArray, task: str) -> FloatArray:
         return np.asarray(np.where(np.isfinite(top), top + np.log(shifted.sum(axis=0)), top))
 
 
+def _joined(
+    factors: list[Factor], v: int, rank: Any, cards: list[int], *, kind: Any = np.float64
+) -> tuple[tuple[int, ...], Array]:
+    """Return the sum of some tables, and its variables: ``v``, which goes first, and the others."""
+    scope = tuple(sorted({u for one, _ in factors for u in one} | {v}, key=lambda u: rank[u]))
+    total = np.zeros(tuple(cards[u] for u in scope), dtype=kind)
+    for one, table in factors:
+        total = total + _spread(one, table, scope)
+    return scope, total
+
+
 def _file(
-    at: list[list[Factor]], rank: Any, terms: list[float], scope: tuple[int, ...], table: Any
+    at: list[list[Factor]], rank: Any, terms: list[Any], scope: tuple[int, ...], table: Any
 ) -> None:
     """Put a table where its first variable to go is; a table without variables is a number."""
     if not scope:
-        terms.append(float(table))
+        terms.append(np.asarray(table).item())
     else:
         at[min(scope, key=lambda u: int(rank[u]))].append((scope, table))
 

@@ -75,7 +75,7 @@ def test_lattice_families_are_planar_and_cover(rng: np.random.Generator) -> None
     for family in (
         lattice_family(bare, (5, 6)),
         lattice_family(bare, (5, 6), stride=2),
-        strip_family(bare, (5, 6), 2, every_field=True),
+        strip_family(bare, (5, 6), 2),
         planar_family(bare, rng),
     ):
         held = np.zeros(bare.num_edges, dtype=bool)
@@ -223,7 +223,7 @@ def test_mean_field_clusters_are_checked_and_help(rng: np.random.Generator) -> N
 @pytest.mark.usefixtures("ticking")
 def test_a_hub_is_held(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model with its fields as couplings to a spin gets the interval it had with fields."""
-    monkeypatch.setattr("planaris.bounds.intervals.search.EXACT_SHARE", -1.0)
+    monkeypatch.setattr("planaris.bounds.best_interval.EXACT_SHARE", -1.0)
     model = lattice(rng, 4, 4, 1.0)
     joined, _ = fields2bias(model)
     truth = enumerate_states(model).log_partition + np.log(2.0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers.mrfs import list_all, random_mrf, random_pairwise_mrf
+from planaris.bounds import best_interval as module
 from planaris.bounds import interval, mean_field, trw
-from planaris.bounds.intervals import search as module
 from planaris.bounds.labels.cutset_sums import ConditionedSum, find_cutset
 from planaris.bounds.labels.mini_buckets import elimination_order, mini_bucket_bound
 from planaris.budget import Budget

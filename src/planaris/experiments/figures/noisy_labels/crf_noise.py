@@ -18,7 +18,7 @@ from planaris.learn import GridCRF, texture_features
 from planaris.recover import crf_noise
 from planaris.report.noise_maps import draw_bad_edges, draw_bad_nodes
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 FOLDS = 4
 MAX_SIDE = 128
@@ -235,8 +235,8 @@ def _examples(part: str, example: dict[str, Any]) -> list[Picture]:
         ),
         ("the most probable labelling", lambda axes: _grey(axes, mask("map"))),
     ):
-        figure, grid = new_figure(size=3.0)
-        draw(grid[0, 0])  # type: ignore[no-untyped-call]
+        figure, axes = new_axes(size=3.0)
+        draw(axes)  # type: ignore[no-untyped-call]
         drawn.append(Picture(f"{part}: {caption}.", figure))
     return drawn
 
@@ -247,8 +247,7 @@ def _grey(axes: Any, values: Any) -> None:
 
 
 def _scatter(results: Sequence[Result]) -> Picture:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     parts = dict.fromkeys(result.params["part"] for result in results)
     for part, colour in zip(parts, PALETTE, strict=False):
         images = [

@@ -18,7 +18,7 @@ from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound
 from planaris.recover.guarantees.error_bounds import LOWER_VALID
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 THRESHOLD = 0.109
 """Edge noise above which labels from the edges of a large square lattice have no order."""
@@ -26,8 +26,7 @@ THRESHOLD = 0.109
 
 def draw_estimated(results: Sequence[Result]) -> Panels:
     """Draw the errors over the edge noise."""
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     draw_band(axes, results, "p", mean_error_of("two-step"), "two-step", PALETTE[0])
     draw_band(axes, results, "p", error_of("marginals"), "marginals", PALETTE[1])
     q, nodes = results[0].params["q"], results[0].params["size"] ** 2

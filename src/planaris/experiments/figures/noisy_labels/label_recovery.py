@@ -11,7 +11,7 @@ from planaris.experiments.summaries import PALETTE, means
 from planaris.generate import square_lattice
 from planaris.recover import LabelMAP, LabelMarginal, LabelTwoStep, observe_labels
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 SIDE, LABELS, NODE_NOISE = 8, 3, 0.5
 EDGE_NOISE = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2)
@@ -62,15 +62,13 @@ def plot(results: Sequence[Result]) -> Panels:
         chosen = [result for result in results if result.params["kind"] == kind]
         if not chosen:
             continue
-        figure, axes = new_figure(size=3.6)
+        figure, axes = new_axes(size=3.6)
         for colour, name in zip(PALETTE, ESTIMATORS, strict=False):
             x, mean, error = means(chosen, "p", _error(name))
-            axes[0, 0].errorbar(
-                x, mean, error, color=colour, marker="o", ms=3, capsize=2, label=name
-            )
+            axes.errorbar(x, mean, error, color=colour, marker="o", ms=3, capsize=2, label=name)
             rows += [[title, name, *row] for row in zip(x, mean, error, strict=True)]
-        axes[0, 0].set(title=title, xlabel="edge noise p", ylabel="share of wrong labels")
-        axes[0, 0].legend(fontsize="small")
+        axes.set(title=title, xlabel="edge noise p", ylabel="share of wrong labels")
+        axes.legend(fontsize="small")
         caption = f"{SIDE}×{SIDE} grids, {LABELS} labels, q = {NODE_NOISE}: mean, standard errors."
         pictures.append(Picture(f"{caption} {title.capitalize()}.", figure))
     header = ("observations", "estimator", "p", "error", "± s.e.")

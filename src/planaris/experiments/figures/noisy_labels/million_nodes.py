@@ -15,7 +15,7 @@ from planaris.experiments.figures.noisy_labels.bands import (
 )
 from planaris.experiments.summaries import PALETTE
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 
 def draw_large(results: list[Result]) -> Panels:
@@ -44,8 +44,7 @@ def _scaled(kind: str, result: Result) -> float:
 
 
 def _picture(results: list[Result], ps: list[float]) -> Picture:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     for kind, label, colour in (
         ("error", "the solver's choice", PALETTE[0]),
         ("mean_error", "ties at random", "#7a8793"),

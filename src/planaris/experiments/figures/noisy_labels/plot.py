@@ -22,7 +22,7 @@ from planaris.experiments.summaries import PALETTE, means
 from planaris.recover import lower_bound, upper_bound
 from planaris.recover.guarantees.error_bounds import LOWER_VALID, UPPER_VALID
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 MORE_GRIDS = "20 grids at each of four edge noises or more: the full run"
 
@@ -50,9 +50,8 @@ def plot(results: Sequence[Result]) -> Panels:
 def _grid(results: list[Result]) -> Panels:
     nodes = results[0].params["size"] ** 2
     q = results[0].params["q"]
-    overview, grid = new_figure(size=3.6)
-    zoom, zoomed = new_figure(size=3.6)
-    left, right = grid[0, 0], zoomed[0, 0]
+    overview, left = new_axes(size=3.6)
+    zoom, right = new_axes(size=3.6)
     for name in ESTIMATORS:
         draw_band(left, results, "p", error_of(name), name, COLOURS[name])
         if name not in ("local LP", "hill climbing"):
@@ -171,18 +170,18 @@ def _bounds_verdict(
 
 
 def _sweep(results: list[Result]) -> Panels:
-    figure, grid = new_figure(size=3.6)
+    figure, axes = new_axes(size=3.6)
     names = ("two-step", "marginals", "MAP", "nodes alone")
     for name in names:
-        draw_band(grid[0, 0], results, "q", error_of(name), name, COLOURS[name])
+        draw_band(axes, results, "q", error_of(name), name, COLOURS[name])
     p = results[0].params["p"]
-    grid[0, 0].set(
+    axes.set(
         title=f"node noise, p = {p}",
         xlabel="node noise q",
         ylabel="share of wrong labels",
     )
-    grid[0, 0].set_yscale("symlog", linthresh=0.01)
-    grid[0, 0].legend(fontsize=7)
+    axes.set_yscale("symlog", linthresh=0.01)
+    axes.legend(fontsize=7)
     rows = table_rows(results, "q", names)
     qs, optimal, _ = means(results, "q", error_of("marginals"))
     _, two, _ = means(results, "q", error_of("two-step"))
@@ -204,13 +203,13 @@ def _sweep(results: list[Result]) -> Panels:
 
 
 def _wide(results: list[Result]) -> Panels:
-    figure, grid = new_figure(size=3.6)
+    figure, axes = new_axes(size=3.6)
     names = ("two-step", "marginals", "MAP")
     for name in names:
-        draw_band(grid[0, 0], results, "p", error_of(name), name, COLOURS[name])
-    grid[0, 0].set(title="by elimination on a GPU", xlabel="edge noise p", ylabel="wrong labels")
-    grid[0, 0].set_yscale("symlog", linthresh=0.01)
-    grid[0, 0].legend(fontsize=7)
+        draw_band(axes, results, "p", error_of(name), name, COLOURS[name])
+    axes.set(title="by elimination on a GPU", xlabel="edge noise p", ylabel="wrong labels")
+    axes.set_yscale("symlog", linthresh=0.01)
+    axes.legend(fontsize=7)
     _, optimal, _ = means(results, "p", error_of("marginals"))
     _, two, _ = means(results, "p", error_of("two-step"))
     seconds = max(r.record["seconds"]["marginals"] for r in results)
@@ -242,8 +241,7 @@ def _wide(results: list[Result]) -> Panels:
 
 
 def _family(results: list[Result]) -> Panels:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     ps = sorted({r.params["p"] for r in results})
     rows = []
     least: dict[str, float] = {}
@@ -286,8 +284,7 @@ def _family(results: list[Result]) -> Panels:
 
 
 def _expander(results: list[Result]) -> Panels:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     rows, holds, spare = [], True, 0.0
     for degree, colour in zip(sorted({r.params["degree"] for r in results}), PALETTE, strict=False):
         chosen = [r for r in results if r.params["degree"] == degree]

@@ -8,7 +8,7 @@ from planaris.experiments.figure import Result
 from planaris.experiments.summaries import PALETTE
 from planaris.recover.guarantees.error_bounds import UPPER_VALID
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 
 
 def draw_constant(results: list[Result]) -> Panels:
@@ -18,8 +18,7 @@ def draw_constant(results: list[Result]) -> Panels:
     ]
     within = [row[2] for row in rows if row[0] <= UPPER_VALID]
     beyond = [row[0] for row in rows if row[1] > 8]
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     for column, label, colour in ((1, "polygons listed", 0), (2, "all polygons", 1)):
         axes.plot(
             [row[0] for row in rows],

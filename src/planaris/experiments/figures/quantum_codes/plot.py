@@ -11,7 +11,7 @@ import numpy as np
 from planaris.experiments.figure import Result
 from planaris.experiments.summaries import PALETTE
 from planaris.report.parts import Panels, Picture, Table, Verdict
-from planaris.report.pictures import new_figure
+from planaris.report.pictures import new_axes
 from planaris.typing import FloatArray
 
 PUBLISHED = {"exact": 0.109, "matching": 0.103}
@@ -102,8 +102,7 @@ def crossings(results: Sequence[Result], kind: str) -> list[tuple[int, int, floa
 
 
 def _draw_rates(results: Sequence[Result], kind: str) -> Picture:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     for (d, row), colour in zip(gathered(results, kind).items(), PALETTE, strict=False):
         bars = [2 * r.error for r in row.values()]
         values = [r.value for r in row.values()]
@@ -141,8 +140,7 @@ def _total(soft: Sequence[Result], name: str, code: str | None = None) -> FloatA
 
 
 def _draw_calibration(soft: Sequence[Result]) -> Picture:
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     axes.plot([0, 1], [0, 1], color="gray", lw=1, ls=":")
     for code, colour in zip(_codes(soft), PALETTE, strict=False):
         bins = _total(soft, "bins", code)
@@ -166,8 +164,7 @@ def _draw_calibration(soft: Sequence[Result]) -> Picture:
 def _draw_discarding(soft: Sequence[Result]) -> Picture:
     from planaris.experiments.figures.quantum_codes.decoding import DISCARDED
 
-    figure, grid = new_figure(size=3.6)
-    axes = grid[0, 0]
+    figure, axes = new_axes(size=3.6)
     for code, colour in zip(_codes(soft), PALETTE, strict=False):
         shots = sum(r.params["shots"] for r in soft if r.params["code"] == code)
         kept = shots * (1.0 - np.array(DISCARDED))

@@ -7,6 +7,7 @@ point; so that where a proof is exact, "no gap" is decided without rounding.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,13 +18,16 @@ from planaris.result import CutTree, Flow, Proof, SemidefiniteTree, TJoinProof
 from planaris.typing import Array, FloatArray
 from planaris.verify.conversions import BareModel
 from planaris.verify.embedding import closed_walks
-from planaris.verify.proof_arrays import components, require, whole_numbers
+from planaris.verify.proof_arrays import components, require, tree_leaves, whole_numbers
 from planaris.verify.proofs.energy.semidefinite import semidefinite_bound
 from planaris.verify.proofs.energy.tjoin import packing_value
 from planaris.verify.recompute.elimination import least_energy
 
 SEMIDEFINITE_UNITS = 64
 """Norms of matrices are computed in doubles, by verify and by the solver in orders of their own."""
+
+Fixings = tuple[tuple[int, int], ...]
+"""Edges whose ends are equal (0) or differ (1)."""
 
 _UNIT = 2.0**-53
 
@@ -202,26 +206,21 @@ def _check_rows(model: BareModel, offsets: Array, edges: Array, odd: Array) -> N
     require(bool(np.all(flipped % 2 == 1)), "an odd number of edges of a row is flipped")
 
 
-def _leaves(model: BareModel, proof: CutTree) -> Any:
+def _leaves(model: BareModel, proof: CutTree) -> Iterator[tuple[int, Fixings]]:
     """Yield (leaf, decisions on the way there), every node visited once."""
     edge_of = whole_numbers(proof.branch_edge, "branch_edge")
     child = whole_numbers(proof.child, "child").reshape(-1, 2)
     require(len(edge_of) == len(child) > 0, "every node has an edge and two children")
-    seen = np.zeros(len(edge_of), dtype=bool)
-    stack: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())]
-    while stack:
-        node, fixings = stack.pop()
-        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
-        seen[node] = True
+
+    def split(node: int, fixings: Fixings) -> tuple[Fixings, Fixings] | None:
         edge = int(edge_of[node])
-        if edge < 0:
-            yield node, fixings
-            continue
         require(edge < len(model.edges), "decisions are about edges of the model")
-        stack += [(int(child[node, value]), (*fixings, (edge, value))) for value in (0, 1)]
+        return None if edge < 0 else ((*fixings, (edge, 0)), (*fixings, (edge, 1)))
+
+    return tree_leaves(child, (), split)
 
 
-def _implied(model: BareModel, fixings: Any) -> tuple[FloatArray, FloatArray] | None:
+def _implied(model: BareModel, fixings: Fixings) -> tuple[FloatArray, FloatArray] | None:
     """Return the box of edges that the decisions leave; None if they contradict each other."""
     n, count = model.num_vertices, len(model.edges)
     lower, upper = np.zeros(count), np.ones(count)

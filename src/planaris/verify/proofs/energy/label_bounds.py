@@ -19,7 +19,8 @@ from planaris.models import MarkovRandomField
 from planaris.result import LabelCycles, LabelTree
 from planaris.typing import Array, BoolArray, FloatArray
 from planaris.verify.conversions import as_pairwise
-from planaris.verify.proof_arrays import real_row, require, runs, whole_numbers, whole_row
+from planaris.verify.proof_arrays import real_row, require, tree_leaves, whole_numbers
+from planaris.verify.proofs.label_cycles import rows_of_cycles
 
 _UNIT = 2.0**-53
 
@@ -89,32 +90,14 @@ def label_cycle_bound(model: MarkovRandomField, proof: LabelCycles, allowed: flo
 
 def _move_cycles(problem: _Tables, parts: _Parts, proof: LabelCycles) -> list[Any]:
     """Take multiples of the rows from the tables; return what they are at least."""
-    weights = real_row(proof.multipliers, "multipliers")
-    edges = whole_row(proof.row_edges, "row_edges").tolist()
-    odd = (whole_row(proof.odd, "odd") != 0).tolist()
-    sets = whole_row(proof.sets, "sets")
-    rows = runs(proof.row_offsets, "row_offsets", len(weights), len(edges)).tolist()
-    begins = runs(proof.set_offsets, "set_offsets", 2 * len(edges), len(sets)).tolist()
-    require(len(odd) == len(edges), "items are marked or not")
-    require(bool(np.all((weights >= 0) & (weights < math.inf))), "multipliers are >= 0")
+    weights, rows = rows_of_cycles(proof, problem.edges, problem.cards)
+    require(bool(np.all(weights < math.inf)), "multipliers are finite")
     terms = []
-    for r, weight in enumerate(problem.numbers(weights).tolist()):
-        met: dict[tuple[int, frozenset[int]], int] = {}
-        marks = 0
-        for at in range(rows[r], rows[r + 1]):
-            require(0 <= edges[at] < len(problem.edges), "items have edges")
-            labels = [sets[begins[2 * at + k] : begins[2 * at + k + 1]] for k in range(2)]
-            for i, chosen in zip(problem.edges[edges[at]], labels, strict=True):
-                inside = bool(np.all((chosen >= 0) & (chosen < problem.cards[i])))
-                key = i, frozenset(chosen.tolist())
-                require(inside and len(key[1]) == len(chosen), "sets have labels, each once")
-                met[key] = met.get(key, 0) + 1
-            marks += odd[at]
-            signed = -weight if odd[at] else weight
-            parts.move_to_row(edges[at], problem.edges[edges[at]], labels, signed)
-        require(marks % 2 == 1, "an odd number of items of a row is marked")
-        require(all(times % 2 == 0 for times in met.values()), "a row meets every set evenly")
-        terms.append(weight * (1 - marks))
+    for weight, items in zip(problem.numbers(weights).tolist(), rows, strict=True):
+        for item in items:
+            signed = -weight if item.odd else weight
+            parts.move_to_row(item.edge, problem.edges[item.edge], item.labels, signed)
+        terms.append(weight * (1 - sum(item.odd for item in items)))
     return terms
 
 
@@ -131,21 +114,17 @@ def _leaves(problem: _Tables, proof: LabelTree) -> Iterator[tuple[int, list[Bool
     variable, label = (np.asarray(a).ravel() for a in (proof.branch_variable, proof.branch_label))
     child = np.asarray(proof.child).reshape(-1, 2)
     require(len(variable) == len(label) == len(child) > 0, "every node has two children")
-    seen = np.zeros(len(child), dtype=bool)
-    stack = [(0, [np.ones(k, dtype=bool) for k in problem.cards])]
-    while stack:
-        node, alive = stack.pop()
-        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
-        seen[node] = True
+
+    def split(node: int, alive: list[BoolArray]) -> tuple[list[BoolArray], list[BoolArray]] | None:
         i, a = int(variable[node]), int(label[node])
         if i < 0:
-            yield node, alive
-            continue
+            return None
         require(i < len(alive) and 0 <= a < len(alive[i]), "decisions are about labels")
-        only, rest = alive[i] & (np.arange(len(alive[i])) == a), alive[i].copy()
-        rest[a] = False
-        stack.append((int(child[node, 0]), [*alive[:i], only, *alive[i + 1 :]]))
-        stack.append((int(child[node, 1]), [*alive[:i], rest, *alive[i + 1 :]]))
+        is_a = np.arange(len(alive[i])) == a
+        only, rest = alive[i] & is_a, alive[i] & ~is_a
+        return [*alive[:i], only, *alive[i + 1 :]], [*alive[:i], rest, *alive[i + 1 :]]
+
+    return tree_leaves(child, [np.ones(k, dtype=bool) for k in problem.cards], split)
 
 
 class _Tables:
@@ -329,7 +308,7 @@ class _Parts:
         self.degree[i] += 1
         self.shares[e] += 1
 
-    def move_to_row(self, e: int, ends: Any, labels: list[Array], weight: float) -> None:
+    def move_to_row(self, e: int, ends: Any, labels: tuple[Array, Array], weight: float) -> None:
         """Take ``weight`` times P([x_i in A] != [x_j in B]) from the tables of an edge."""
         for i, chosen in zip(ends, labels, strict=True):
             self.nodes[i][chosen] -= weight

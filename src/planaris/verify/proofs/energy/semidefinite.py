@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from planaris.result import SemidefiniteTree
 from planaris.typing import Array, FloatArray
-from planaris.verify.proof_arrays import require, whole_numbers
+from planaris.verify.proof_arrays import require, tree_leaves, whole_numbers
 
 _UNIT = 2.0**-53
 
@@ -52,23 +52,19 @@ def _leaves(num_spins: int, proof: SemidefiniteTree) -> Iterator[tuple[int, Grou
     pair = whole_numbers(proof.pair, "pair").reshape(-1, 2)
     child = whole_numbers(proof.child, "child").reshape(-1, 2)
     require(len(pair) == len(child) > 0, "every node has a pair and two children")
-    seen = np.zeros(len(pair), dtype=bool)
-    first = np.arange(num_spins), np.ones(num_spins), max(num_spins, 1)
-    stack: list[tuple[int, Groups]] = [(0, first)]
-    while stack:
-        node, (group, sign, count) = stack.pop()
-        require(0 <= node < len(seen) and not seen[node], "the nodes form a tree")
-        seen[node] = True
+
+    def split(node: int, groups: Groups) -> tuple[Groups, Groups] | None:
+        group, sign, count = groups
         i, j = pair[node].tolist()
         if i < 0:
-            yield node, (group, sign, count)
-            continue
+            return None
         require(i < j < count, "a decision joins two groups")
         moved = group == j
-        joined = np.where(moved, i, group - (group > j))
-        for value, turn in enumerate((1.0, -1.0)):
-            turned = np.where(moved, turn * sign, sign)
-            stack.append((int(child[node, value]), (joined, turned, count - 1)))
+        joined, turned = np.where(moved, i, group - (group > j)), np.where(moved, -sign, sign)
+        return (joined, sign, count - 1), (joined, turned, count - 1)
+
+    root = np.arange(num_spins), np.ones(num_spins), max(num_spins, 1)
+    return tree_leaves(child, root, split)
 
 
 class _Multipliers:

@@ -14,10 +14,9 @@ from planaris.verify.proof_arrays import (
     pairs_of,
     real_row,
     require,
-    runs,
     whole_numbers,
-    whole_row,
 )
+from planaris.verify.proofs.label_cycles import rows_of_cycles
 from planaris.verify.proofs.log_partition.forests import (
     Forest,
     WeightedForests,
@@ -58,35 +57,17 @@ def label_trees_over_cycles_bound(
 
 def _tilt(tables: _Tables, proof: LabelTreesOverCycles) -> tuple[list[float], float]:
     """Add multiples of the rows to the tables; return what they are at least, and how much."""
-    weights = real_row(proof.multipliers, "multipliers")
-    edges = indices(proof.row_edges, "row_edges", len(tables.edges))
-    odd = whole_row(proof.odd, "odd") != 0
-    sets = whole_row(proof.sets, "sets")
-    rows = runs(proof.row_offsets, "row_offsets", len(weights), len(edges))
-    begins = runs(proof.set_offsets, "set_offsets", 2 * len(edges), len(sets))
-    require(len(odd) == len(edges), "items are marked or not")
-    require(bool(np.all((weights >= 0) & (weights <= 1e200))), "multipliers are 0 to 1e200")
+    weights, rows = rows_of_cycles(proof, tables.edges.tolist(), tables.cards.tolist())
+    require(bool(np.all(weights <= 1e200)), "multipliers are 0 to 1e200")
     terms, moved = [], 0.0
-    for r, weight in enumerate(weights.tolist()):
-        met: dict[tuple[int, bytes], int] = {}
-        for at in range(int(rows[r]), int(rows[r + 1])):
-            e, sides = int(edges[at]), []
-            for k, i in enumerate(tables.edges[e].tolist()):
-                chosen = sets[begins[2 * at + k] : begins[2 * at + k + 1]]
-                inside = np.zeros(tables.real.shape[1], dtype=bool)
-                valid = bool(np.all((chosen >= 0) & (chosen < tables.cards[i])))
-                require(valid, "sets have labels")
-                inside[chosen] = True
-                key = i, inside.tobytes()
-                met[key] = met.get(key, 0) + 1
-                sides.append(inside)
-            signed = -weight if odd[at] else weight
-            tables.tables[e] += signed * (sides[0][:, None] != sides[1][None, :])
-            moved += abs(weight)
-        marks = int(odd[rows[r] : rows[r + 1]].sum())
-        require(marks % 2 == 1, "an odd number of items of a row is marked")
-        require(all(times % 2 == 0 for times in met.values()), "a row meets every set evenly")
-        terms.append(weight * (1 - marks))
+    label = np.arange(tables.real.shape[1])
+    for weight, items in zip(weights.tolist(), rows, strict=True):
+        for item in items:
+            first, second = (np.isin(label, chosen) for chosen in item.labels)
+            signed = -weight if item.odd else weight
+            tables.tables[item.edge] += signed * (first[:, None] != second[None, :])
+            moved += weight
+        terms.append(weight * (1 - sum(item.odd for item in items)))
     largest = float(np.abs(tables.tables[np.isfinite(tables.tables)]).max(initial=0.0))
     return terms, moved + len(tables.edges) * largest
 

@@ -33,7 +33,7 @@ from planaris.result import (
     SplitEdges,
     TreeEntropyBound,
 )
-from planaris.verify.conversions import BareModel, as_labels, as_spins, hold_spin
+from planaris.verify.conversions import BareModel, as_labels, hold_spin, required_spins
 from planaris.verify.exactness import energy_tolerance, log_partition_tolerance
 from planaris.verify.findings import TOO_LARGE, Finding
 from planaris.verify.proof_arrays import components, real_row, require, whole_numbers
@@ -98,9 +98,7 @@ def _contracted(model: Model, proof: Proof | None) -> tuple[float, float] | None
     if isinstance(model, MarkovRandomField) and isinstance(proof, AsIsing):
         if not isinstance(proof.proof, Contraction):
             return None
-        spins = as_spins(model)
-        require(spins is not None, "the model has two labels and no zeros")
-        assert spins is not None, "checked"
+        spins = required_spins(model)
         model, proof, rounding = spins.model, proof.proof, spins.rounding
     if not (isinstance(model, IsingModel) and isinstance(proof, Contraction)):
         return None
@@ -125,9 +123,7 @@ def _bounds_of(model: Model, proof: Proof | None) -> tuple[Model, Bounds | None,
     """Return the model that proofs of both ends are about, these, and its rounding."""
     rounding = 0.0
     if isinstance(model, MarkovRandomField) and isinstance(proof, AsIsing):
-        spins = as_spins(model)
-        require(spins is not None, "the model has two labels and no zeros")
-        assert spins is not None, "checked"
+        spins = required_spins(model)
         model, proof, rounding = spins.model, proof.proof, spins.rounding
     if isinstance(proof, HeldSpin) and isinstance(model, IsingModel):
         model, proof = hold_spin(model, proof.spin), proof.proof
