@@ -25,8 +25,8 @@ if [ ! -e "$wheel" ]; then
     export PATH="$work/build/bin:$PATH"
     pip install -q --upgrade pip build
     python -m build -o "$dist" . > "$work/build.log" || { cat "$work/build.log"; exit 1; }
-    # The one package of the tests that is published as source only, on most platforms.
-    pip wheel -q --no-deps -w "$dist" planarity
+    # Packages that are published as source only: of the tests, on most platforms, and of an extra.
+    pip wheel -q --no-deps -w "$dist" planarity "$(grep -o 'sinter>=[0-9.]*' pyproject.toml | head -n 1)"
   )
   wheel=$(echo "$dist"/planaris-*.whl)
 fi
@@ -62,7 +62,7 @@ for each in "$python" "${others[@]}"; do
     python "$smoke"
     # torch is large, and for some interpreters there is none
     extras=(plot dimod learn image qec distributed parquet)
-    pip install -q --only-binary :all: "$wheel[$(IFS=,; echo "${extras[*]}")]"
+    pip install -q --only-binary :all: --find-links "$dist" "$wheel[$(IFS=,; echo "${extras[*]}")]"
     python "$smoke" "${extras[@]}"
   )
 done

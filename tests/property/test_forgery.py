@@ -85,6 +85,7 @@ def test_a_field_that_nobody_judges_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     assert any("nobody judges" in fault for fault in faults(list(forge(_proved_by_messages()))))
 
 
+@pytest.mark.repository  # and its docs
 def test_all_fields_are_judged_or_listed_as_not_relied_on() -> None:
     for answer, fields in FIELDS.items():
         assert fields == {"answer", *JUDGED[answer], *NOT_RELIED_ON} & fields | {
