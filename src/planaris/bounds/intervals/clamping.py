@@ -100,7 +100,7 @@ def _rounded(model: IsingModel, clamped: IsingModel, spin: int, value: int) -> f
     """Return how much the numbers of a clamped model were rounded, in all.
 
     >>> strong = IsingModel([(0, 1)], [1.0], fields=[0.0, 2.0**54])
-    >>> _rounded(strong, clamp(strong, 0, 1), 0, 1)
+    >>> round(_rounded(strong, clamp(strong, 0, 1), 0, 1), 12)
     1.0
     """
     touching = (model.edges == spin).any(1)
