@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/rounding.hpp"
+#include "base/simd.hpp"
 
 namespace planaris {
 
@@ -21,6 +22,13 @@ struct Interrupted : std::runtime_error {
 // Thrown by Control::poll once the deadline has passed.
 struct DeadlinePassed : std::runtime_error {
   DeadlinePassed() : std::runtime_error("time limit reached") {}
+};
+
+// While this lives, arithmetic of this thread is as whatever is called back expects it to be, and
+// threads that it starts: rounded to nearest, with numbers of any size.
+struct UsualArithmetic {
+  RoundNearest nearest;
+  PlainArithmetic any_size;
 };
 
 // How often a Control looks at the clock, in calls of poll(), and calls back, in seconds.
@@ -71,7 +79,7 @@ class Control {
     if (now > deadline_) throw DeadlinePassed();
     if (!callback_ || now - last_ < std::chrono::duration<double>(pace_.interval)) return;
     last_ = now;
-    const RoundNearest nearest;  // for whatever is called back, and for threads that it starts
+    [[maybe_unused]] const UsualArithmetic usual;
     if (!callback_(fraction)) throw Interrupted();
   }
 
@@ -105,7 +113,7 @@ class Control {
   void heed_signals(Clock::time_point now) {
     if (!signals_ || now - last_ < kSignals) return;
     last_ = now;
-    const RoundNearest nearest;
+    [[maybe_unused]] const UsualArithmetic usual;
     if (!signals_()) throw Interrupted();
   }
 

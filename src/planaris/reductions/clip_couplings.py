@@ -73,7 +73,10 @@ def of_strong_model(model: IsingModel, found: Marginals) -> Marginals:
 
 
 def _moved(end: Tables | None, by: float) -> FloatArray | None:
-    return None if end is None else np.clip(np.asarray(end) + by, 0.0, 1.0)
+    """Return ends moved by a number, and rounded the same way."""
+    if end is None:
+        return None
+    return np.clip(np.nextafter(np.asarray(end) + by, np.copysign(np.inf, by)), 0.0, 1.0)
 
 
 def _violations(model: IsingModel, found: Marginals) -> FloatArray:

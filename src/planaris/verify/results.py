@@ -178,9 +178,9 @@ def _check_bound(model: Model, result: GroundState, recompute: bool) -> tuple[St
         if not isinstance(proof, LabelTree):
             bound = checked_bound(model, result, recompute=recompute)
             return _status(bound), _kinds(proof)
-        return _check_labels_bound(as_labels(model), result), proof.KIND
+        return _check_labels_bound(as_labels(model), result, model), proof.KIND
     if isinstance(proof, LabelTree | LabelSteps | LabelCycles):
-        return _check_labels_bound(model, result), proof.KIND
+        return _check_labels_bound(model, result, model), proof.KIND
     if not isinstance(proof, AsIsing):
         return "unproved", ""
     spins = required_spins(model)
@@ -190,7 +190,8 @@ def _check_bound(model: Model, result: GroundState, recompute: bool) -> tuple[St
         slack = Fraction(bound.slack) + Fraction(spins.rounding)
         lowest = sum(map(Fraction, bound.terms), Fraction(0)) - slack
         quantum = energy_quantum(spins.model) if spins.rounding == 0 else 0.0
-        _require_bound(model, result, lowest, quantum, units=bound.units)
+        terms = energy_terms(model, result.assignment)
+        _require_bound(model, result, terms, lowest, quantum, units=bound.units)
     return _status(bound), _kinds(proof.proof)
 
 
@@ -200,22 +201,23 @@ def _status(bound: EnergyBound | None) -> Status:
     return "recomputed" if bound.recomputed else "proved"
 
 
-def _check_labels_bound(model: MarkovRandomField, result: GroundState) -> Status:
-    found = bound_by_labels(model, result.certificate, energy_tolerance(model) / 4)
-    _require_bound(model, result, found.value)
+def _check_labels_bound(labels: MarkovRandomField, result: GroundState, model: Model) -> Status:
+    """Check a bound on a model as one of labels, whose tables may span more than its couplings."""
+    found = bound_by_labels(labels, result.certificate, energy_tolerance(model) / 4)
+    _require_bound(model, result, energy_terms(labels, result.assignment), found.value)
     return "proved"
 
 
 def _require_bound(
-    model: MarkovRandomField,
+    model: Model,
     result: GroundState,
+    terms: list[float],
     lowest: Fraction | float,
     quantum: float = 0.0,
     *,
     units: int = 1,
 ) -> None:
     """Raise unless a bound on all energies supports what the result claims."""
-    terms = energy_terms(model, result.assignment)
     gap, excess = beyond(terms, lowest), beyond([result.lower], lowest)
     excess -= units * math.ulp(result.lower)
     require_lower(model, result, gap, excess, f"the proof gives {float(lowest)}", quantum)

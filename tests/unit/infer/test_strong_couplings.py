@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -95,3 +96,31 @@ def test_ends_of_a_clipped_model_are_moved_out_by_the_probability_of_violations(
     ):
         assert np.all(end <= given - 4e-13)
     assert found.edges_upper[0] == 1.0
+
+
+def test_ends_of_a_clipped_model_are_rounded_outwards() -> None:
+    """What they are moved by may be lost beside them."""
+    from planaris.reductions.clip_couplings import of_strong_model
+    from planaris.result import Marginals
+
+    model = pl.IsingModel([(0, 1), (1, 2)], [1e13, 1.0], [0.5, 0.0, 0.0])
+    nodes, edges = np.array([0.7, 0.7, 0.6]), np.array([1.0, 0.8])
+    clipped = Marginals(
+        nodes=nodes,
+        edges=edges,
+        error=1e-18,
+        method="interval",
+        nodes_lower=nodes,
+        nodes_upper=nodes,
+        edges_lower=edges,
+        edges_upper=edges,
+    )
+    found = of_strong_model(model, clipped)
+    for lower, given, upper in (
+        (found.nodes_lower, nodes, found.nodes_upper),
+        (found.edges_lower[1:], edges[1:], found.edges_upper[1:]),
+    ):
+        for low, p, high in zip(lower.tolist(), given.tolist(), upper.tolist(), strict=True):
+            moved = Fraction(clipped.error)
+            assert Fraction(low) <= Fraction(p) - moved
+            assert Fraction(high) >= Fraction(p) + moved

@@ -220,3 +220,21 @@ def test_narrow_gaps_of_matchings_on_a_torus_are_granted_and_nothing_more(seed: 
     assert above.exact
     assert not passes(model, above)
     assert not passes(model, replace(found, lower=found.energy))
+
+
+@pytest.mark.parametrize("scale", [5e-7, 1.0, 1e5])
+def test_proofs_about_labels_are_granted_the_tolerance_of_spins(scale: float) -> None:
+    """A coupling is half as large as the range of its table."""
+    rng = np.random.default_rng(3)
+    edges = [(u, v) for u in range(5) for v in range(u)]
+    model = pl.IsingModel(edges, scale * rng.normal(size=len(edges)))
+    found = pl.ground_state(model, "mplp", prove=True)
+    spins = np.array(found.spins)
+    spins[0] *= -1
+    energy = float(model.energy(spins))
+    other = replace(found, spins=spins, assignment=(1 + spins) // 2, energy=energy, upper=energy)
+    tau = model.energy_tolerance
+    assert found.exact
+    assert energy > found.energy + 10 * tau
+    assert passes(model, replace(other, lower=found.lower + 0.5 * tau), recompute=False)
+    assert not passes(model, replace(other, lower=found.lower + 1.5 * tau), recompute=False)
