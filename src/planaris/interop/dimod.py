@@ -6,15 +6,19 @@ import math
 from collections.abc import Hashable, Mapping
 from numbers import Real
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from planaris.budget import Budget
 from planaris.errors import MethodError, ModelError, NotPlanarError, TooLargeError, missing_extra
 from planaris.infer import ground_state, log_partition, marginals, sample
+from planaris.infer.domain_wall import most_above
 from planaris.models import IsingModel
-from planaris.models.base import energy_tolerance
+from planaris.models.base import energy_tolerance, sum_below
 from planaris.reductions.parts import split_model
+from planaris.relax.cut_form import energy_quantum
+from planaris.result import GroundState
 from planaris.typing import Array, FloatArray, Int8Array
 
 try:
@@ -55,24 +59,25 @@ class _ExactSampler(dimod.Sampler):  # type: ignore[name-defined,misc]
         if with_marginals and beta is None:
             msg = "`marginals` are those of samples at an inverse temperature: give `beta` too"
             raise ModelError(msg)
+        limits = {**limits, "time_limit": Budget.of(limits.get("time_limit"))}  # one for all
         model, lost = _as_model(bqm, pos, _as_beta(beta))
         if beta is None:
             found = ground_state(model, self.method, **limits)
             states = _turned(bqm, model, found.spins)[None]
             counts = [reads]
-            exact = found.exact and (lost == 0 or found.gap + 2.0 * lost <= _tolerance(bqm))
+            exact = found.exact and (
+                lost.of_states == 0 or found.gap + 2.0 * lost.of_states <= _tolerance(bqm)
+            )
             info = {"exact": exact, "method": found.method}
+            info["lower_bound"] = _lower_bound(bqm, model, found, states[0], lost)
         else:
             states = sample(model, reads, seed, self.method, **limits)
             counts = None
-            exact = lost <= NEGLIGIBLE
+            exact = lost.of_states <= NEGLIGIBLE
             info = {"exact": exact, "method": self.method, "beta": float(beta)}
             if with_marginals:
-                info |= _marginals(bqm, model, self.method, limits)
+                info |= _marginals(bqm, model, self.method, limits, lost)
         result = _sample_set(bqm, model, states, counts)
-        if beta is None:  # dimod adds up in another order than the model does
-            energy = float(result.record.energy[0])
-            info["lower_bound"] = min(found.lower, energy - (found.upper - found.lower)) - lost
         result.info.update(info, seconds=perf_counter() - started)
         return result
 
@@ -140,6 +145,8 @@ class PlanarSampler(_ExactSampler):
             dwave-samplers' tree sampler has for them: ``log_partition_function``,
             ``variable_marginals`` (``{v: P(v = 1)}``) and ``interaction_marginals``
             (``{(u, v): {(a, b): P(u = a and v = b)}}``, u before v in ``bqm.variables``).
+            ``marginals_exact`` says whether all of them are exact; ``log_partition_bounds``
+            contains log Z, and no probability is off by more than ``marginals_error``.
         **kwargs
             Ignored with a warning, as dimod's samplers do.
 
@@ -167,7 +174,8 @@ class AutoSampler(_ExactSampler):
     """Solve any binary quadratic model; say what is proved about the answer.
 
     ``sampleset.info`` holds ``exact``, ``lower_bound`` (no state has less energy) and
-    ``method``. Samples (``beta=``) are exact; models that allow none are refused.
+    ``method``. Samples (``beta=``) are exact; models that allow none are refused. Where samples
+    are exact and marginals are not, ``marginals_exact`` and ``marginals_error`` say so.
 
     Examples
     --------
@@ -249,7 +257,16 @@ def _as_beta(beta: Any) -> float:
     return float(beta)
 
 
-def _as_model(bqm: Any, pos: Positions | None, beta: float) -> tuple[IsingModel, float]:
+class _Lost(NamedTuple):
+    """By how much log weights of a model may differ from those of the BQM, for rounding."""
+
+    of_states: float
+    """Those of states relative to each other, in either direction from a constant."""
+    of_all: float
+    """That constant."""
+
+
+def _as_model(bqm: Any, pos: Positions | None, beta: float) -> tuple[IsingModel, _Lost]:
     """Return the model, and by how much its energies may differ from those of the BQM.
 
     A model of 0/1 variables that was made from one without fields has linear biases that cancel
@@ -266,17 +283,22 @@ def _as_model(bqm: Any, pos: Positions | None, beta: float) -> tuple[IsingModel,
         offset=given.offset,
         labels=given.labels,
     )
-    lost = 0.0
+    of_states = of_all = 0.0
     if bqm.vartype is dimod.BINARY:
         noise = np.abs(model.fields) <= 4 * EPSILON * _field_terms(bqm, model, beta)
         model = model.with_couplings(model.couplings, np.where(noise, 0.0, model.fields))
-        lost = _lost(bqm, model, beta)
+        of_states, of_all = _lost(bqm, model, beta)
+    if math.frexp(beta)[0] != 0.5:  # products with powers of two alone are not rounded
+        biases = beta * math.fsum(np.abs(_biases(bqm)).tolist())
+        of_states += EPSILON / 2 * biases
+        of_all += EPSILON / 2 * (biases + abs(beta * float(bqm.offset)))
+    lost = _Lost(of_states, of_all)
     if pos is not None:
         model = model.with_positions(_as_positions(pos, model.labels))
     return model, lost
 
 
-def _lost(bqm: Any, model: IsingModel, beta: float) -> float:
+def _lost(bqm: Any, model: IsingModel, beta: float) -> _Lost:
     """Return by how much fields and offset of a model of 0/1 variables are off, added up.
 
     They are sums of biases, rounded: beside penalties of 1e17 a bias of one is lost.
@@ -292,7 +314,7 @@ def _lost(bqm: Any, model: IsingModel, beta: float) -> float:
         fields[place[a]].append(share)
         fields[place[b]].append(share)
         constants.append(share)
-    return math.fsum([*(abs(math.fsum(terms)) for terms in fields), abs(math.fsum(constants))])
+    return _Lost(math.fsum(abs(math.fsum(terms)) for terms in fields), abs(math.fsum(constants)))
 
 
 def _field_terms(bqm: Any, model: IsingModel, beta: float) -> FloatArray:
@@ -304,9 +326,43 @@ def _field_terms(bqm: Any, model: IsingModel, beta: float) -> FloatArray:
 
 def _tolerance(bqm: Any) -> float:
     """Return the widest interval that counts as exact, by the biases as they were given."""
+    return energy_tolerance(np.abs(_biases(bqm)))
+
+
+def _biases(bqm: Any) -> FloatArray:
+    """Return all linear and quadratic biases."""
     biases = [bias for _, bias in bqm.iter_linear()]
     biases += [bias for _, _, bias in bqm.iter_quadratic()]
-    return energy_tolerance(np.abs(np.array(biases, dtype=np.float64)))
+    return np.array(biases, dtype=np.float64)
+
+
+def _step(model: IsingModel) -> float:
+    """Return a power of two of which all energy differences are multiples.
+
+    They are twice sums of couplings and fields, which are multiples of their last bits.
+    """
+    numbers = np.concatenate([model.couplings, model.fields])
+    mantissas, exponents = np.frexp(numbers[numbers != 0])
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    last = np.ldexp((whole & -whole).astype(np.float64), exponents - 53)
+    return 2.0 * float(last.min()) if len(last) else math.inf
+
+
+def _lower_bound(
+    bqm: Any, model: IsingModel, found: GroundState, spins: Int8Array, lost: _Lost
+) -> float:
+    """Return what no energy of the BQM is below: that of a state, less by how much it may be off.
+
+    dimod's own energies are sums that are rounded, to either side.
+    """
+    above = most_above(found)
+    if above < max(energy_quantum(model), _step(model)):
+        above = 0.0  # no state has less energy by so little
+    values = dict(zip(model.labels, _values(bqm, spins).tolist(), strict=True))
+    terms = [float(bqm.offset)]
+    terms += [float(bias) * values[v] for v, bias in bqm.iter_linear()]
+    terms += [float(bias) * values[u] * values[v] for u, v, bias in bqm.iter_quadratic()]
+    return sum_below(*terms, -above, -2.0 * lost.of_states)
 
 
 def _as_positions(pos: Positions, labels: Any) -> Array:
@@ -322,17 +378,24 @@ def _turned(bqm: Any, model: IsingModel, spins: Int8Array) -> Int8Array:
     begin = next(iter(bqm.iter_quadratic()), None)
     if begin is None or model.has_fields:
         return spins
-    anchor = spins[bqm.variables.index(begin[0])]
+    anchor = spins[model.labels.index(begin[0])]
     return spins if anchor < 0 else -spins
 
 
+def _values(bqm: Any, states: Int8Array) -> Int8Array:
+    """Return states in the numbers of the BQM: -1 and 1, or 0 and 1."""
+    return states if bqm.vartype is dimod.SPIN else (states > 0).astype(np.int8)
+
+
 def _sample_set(bqm: Any, model: IsingModel, states: Int8Array, counts: Any) -> Any:
-    values = states if bqm.vartype is dimod.SPIN else (states > 0).astype(np.int8)
     build: Any = dimod.SampleSet.from_samples_bqm
+    values = _values(bqm, states)
     return build((values, list(model.labels)), bqm, num_occurrences=counts)
 
 
-def _marginals(bqm: Any, model: IsingModel, method: str, limits: dict[str, Any]) -> dict[str, Any]:
+def _marginals(
+    bqm: Any, model: IsingModel, method: str, limits: dict[str, Any], lost: _Lost
+) -> dict[str, Any]:
     """Return log Z and marginals under the names that dwave-samplers' tree sampler has."""
     found = marginals(model, method, **limits)
     up = np.asarray(found.nodes, dtype=np.float64)
@@ -342,8 +405,15 @@ def _marginals(bqm: Any, model: IsingModel, method: str, limits: dict[str, Any])
     low = -1 if bqm.vartype is dimod.SPIN else 0
     states = ((low, low), (1, low), (low, 1), (1, 1))
     names = model.labels
+    z = log_partition(model, method, **limits)
+    off = lost.of_states + lost.of_all
     return {
-        "log_partition_function": log_partition(model, method, **limits).value,
+        "log_partition_function": z.value,
+        "log_partition_bounds": (sum_below(z.lower, -off), -sum_below(-z.upper, -off)),
+        "marginals_exact": found.exact and z.exact and off <= NEGLIGIBLE,
+        # A probability of a pair is half the sum of three others; weights that are off by a
+        # factor of at most e^±x move none by more than x / 2.
+        "marginals_error": min(1.5 * found.error + lost.of_states / 2, 1.0),
         "variable_marginals": dict(zip(names, up.tolist(), strict=True)),
         "interaction_marginals": {
             (names[a], names[b]): dict(zip(states, table, strict=True))

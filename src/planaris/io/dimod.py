@@ -14,6 +14,7 @@ from planaris.errors import PlanarisError, missing_extra
 from planaris.io.bits import Bits
 from planaris.io.files import Source, read_bytes, refuse
 from planaris.models import IsingModel
+from planaris.models.foreign import bqm_arrays
 
 HEADER = 14
 """Bytes before the JSON header."""
@@ -41,11 +42,11 @@ def bqm_terms(source: Source) -> IsingModel | Bits:
 
 def _bits(bqm: Any) -> Bits:
     names = list(bqm.variables)
-    linear, (u, v, quadratic), offset = bqm.to_numpy_vectors(variable_order=names)
+    linear, (u, v), quadratic, offset = bqm_arrays(bqm, names)
     own = np.arange(len(names))
     pairs = np.column_stack([np.concatenate([own, u]), np.concatenate([own, v])])
-    q = np.concatenate([linear, quadratic]).astype(np.float64)
-    return Bits(pairs.astype(np.int64), q, len(names), float(offset), names)
+    q = np.concatenate([linear, quadratic])
+    return Bits(pairs.astype(np.int64), q, len(names), offset, names)
 
 
 def _check_layout(data: bytes) -> None:

@@ -211,6 +211,9 @@ def _features(crf: GridCRF, name: str, x: FloatArray) -> FloatArray:
             f"{height} × {width} pixels, got shape {features.shape}"
         )
         raise ModelError(msg)
+    if not np.isfinite(features).all():
+        msg = f"`{name}` must return finite numbers, got others among {features.size}"
+        raise ModelError(msg)
     return features
 
 

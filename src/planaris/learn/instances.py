@@ -331,8 +331,15 @@ def edge_features(
             )
             raise ModelError(msg)
         make = FEATURES[feature] if isinstance(feature, str) else feature
-        found = np.asarray(make(x, edges), dtype=np.float64)
-        columns.append(found[:, None] if found.ndim == 1 else found)
+        found = as_real("features", make(x, edges))
+        found = found[:, None] if found.ndim == 1 else found
+        if found.ndim != 2 or len(found) != len(edges) or not np.isfinite(found).all():
+            msg = (
+                "`features` must return finite numbers, one row per edge: "
+                f"({len(edges)}, k), got shape {found.shape} of {feature!r}"
+            )
+            raise ModelError(msg)
+        columns.append(found)
     if not columns:
         msg = "`features` must name at least one feature"
         raise ModelError(msg)

@@ -132,6 +132,24 @@ def _frame_labels(name: str, matrix: Any) -> list[Hashable] | None:
     return rows
 
 
+def bqm_arrays(
+    bqm: Any, names: list[Hashable]
+) -> tuple[FloatArray, tuple[Array, Array], FloatArray, float]:
+    """Return linear biases, pairs of variables, their biases, and offset, all as doubles."""
+    offset = float(bqm.offset)
+    if np.dtype(bqm.dtype) != object:
+        linear, (u, v, quadratic), _ = bqm.to_numpy_vectors(variable_order=names)
+        return linear.astype(np.float64), (u, v), quadratic.astype(np.float64), offset
+    # Biases are numbers of Python. dimod's vectors would have the offset in the type of the
+    # linear biases, which may be integers: its fraction would be lost.
+    place = {name: k for k, name in enumerate(names)}
+    h = np.array([float(bqm.get_linear(name)) for name in names], dtype=np.float64)
+    terms = [(place[u], place[v], float(bias)) for u, v, bias in bqm.iter_quadratic()]
+    ends = np.array([(u, v) for u, v, _ in terms], dtype=np.int64).reshape(-1, 2)
+    biases = np.array([bias for *_, bias in terms], dtype=np.float64)
+    return h, (ends[:, 0], ends[:, 1]), biases, offset
+
+
 def qubo_terms(qubo: Any) -> tuple[Array, FloatArray, int, list[Hashable] | None]:
     """Return (pairs, entries, number of variables, labels) of a QUBO, where it has labels."""
     if isinstance(qubo, Mapping):

@@ -33,6 +33,7 @@ from planaris.models.base import (
 )
 from planaris.models.foreign import (
     binary_energy,
+    bqm_arrays,
     graph_arrays,
     image_grid,
     matrix_couplings,
@@ -301,9 +302,8 @@ class IsingModel(ScaledModel):
             raise ModelError(msg)
         beta = as_number("beta", beta)
         names = list(bqm.variables)
-        linear, (u, v, quadratic), offset = bqm.to_numpy_vectors(variable_order=names)
         # Biases may be floats of 32 bits: x = (1 + s) / 2 is put in after they are doubles.
-        h, j, offset = linear.astype(np.float64), quadratic.astype(np.float64), float(offset)
+        h, (u, v), j, offset = bqm_arrays(bqm, names)
         if bqm.vartype.name != "SPIN":
             h, j = h / 2, j / 4
             with np.errstate(over="ignore", invalid="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from planaris.models import IsingModel, require_ising
 from planaris.models.arrays import as_finite
+from planaris.models.base import energy_tolerance, exact_sum
 from planaris.notebook import Shown
 from planaris.planar.ground_state import ground_state
 from planaris.result import GroundState
-from planaris.typing import ArrayLike, Int8Array
+from planaris.typing import ArrayLike, FloatArray, Int8Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,7 +26,7 @@ class MarginViolator(Shown):
     spins : numpy.ndarray
         The state.
     margin_energy : float
-        ``energy - distance``, the minimum of SK08 eq. 8.
+        ``energy - distance``, the minimum of SK08 eq. 8, rounded once.
     energy : float
         Energy of ``spins`` in the given model.
     distance : float
@@ -73,9 +75,27 @@ def margin_violator(
     v = as_finite("weights", weights, model.num_edges)
     differs = target[model.edges[:, 0]] != target[model.edges[:, 1]]
     # Eq. 10 in couplings J = E / 2: an edge gains v / 2 where the reference cuts it.
-    tilted = model.couplings + np.where(differs, v, -v) / 2
+    half = np.where(differs, v, -v) / 2
+    tilted = model.couplings + half
     found = solve(model.with_couplings(tilted))
     s = found.spins
     changed = (s[model.edges[:, 0]] != s[model.edges[:, 1]]) != differs
-    energy, distance = float(model.energy(s)), float(v[changed].sum())
-    return MarginViolator(s, energy - distance, energy, distance, found.exact)
+    lost = _lost(model.couplings, half, tilted)
+    sizes = np.abs(np.concatenate([model.couplings, half]))
+    return MarginViolator(
+        s,
+        exact_sum(np.concatenate([model.energy_terms(s), -v[changed]])),
+        float(model.energy(s)),
+        exact_sum(v[changed]),
+        found.exact and (lost == 0 or found.gap + 2 * lost <= energy_tolerance(sizes)),
+    )
+
+
+def _lost(first: FloatArray, second: FloatArray, total: FloatArray) -> float:
+    """Return by how much sums of two numbers each are off for rounding, added up.
+
+    Beside couplings of 1e17 a weight of one is lost.
+    """
+    taken = total - first
+    parts = (first - (total - taken)) + (second - taken)  # exact (Knuth)
+    return math.fsum(np.abs(parts).tolist())

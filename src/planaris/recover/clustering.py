@@ -81,14 +81,14 @@ def two_clusters(
     ends = [(place[u], place[v]) for u, v, _ in given]
     data = [(u, v, w) for (u, v), w in zip(ends, numbers, strict=True) if u != v]
     # A node agrees with itself whatever the split.
-    loops = -sum(w for (u, v), w in zip(ends, numbers, strict=True) if u == v and w < 0)
+    loops = [-w for (u, v), w in zip(ends, numbers, strict=True) if u == v and w < 0]
     pairs = np.array([(u, v) for u, v, _ in data], dtype=np.int32).reshape(-1, 2)
     weights = np.array([w for *_, w in data], dtype=np.float64)
     model = IsingModel(pairs, weights / 2, num_spins=len(nodes))
     best = ground_state(model, time_limit=budget)
     spins = best.spins * (best.spins[0] if len(nodes) else 1)
     apart = spins[pairs[:, 0]] != spins[pairs[:, 1]]
-    terms = [*np.abs(weights[apart == (weights > 0)]).tolist(), loops]
+    terms = [*np.abs(weights[apart == (weights > 0)]).tolist(), *loops]
     above = most_above(best)
     if model.num_edges < len(pairs):  # parallel edges were added up
         above += EPS * math.fsum(np.abs(weights).tolist())

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import unittest
 import warnings
+from fractions import Fraction
+from itertools import product
 
 import dimod
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import planaris.interop.dimod
 from helpers.strategies import plane_models
 from planaris.errors import MethodError, ModelError, NotPlanarError
 from planaris.interop.dimod import AutoSampler, PlanarSampler
+from planaris.models import IsingModel
 
 SAMPLERS = [PlanarSampler, AutoSampler]
 
@@ -280,3 +285,83 @@ def test_biases_that_penalties_swallow_are_not_called_exact(sampler):
     assert found.info["exact"]
     assert found.first.energy == found.info["lower_bound"] == -2.0
     assert sampler().sample(whole, beta=1.0, seed=1).info["exact"]
+
+
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+@pytest.mark.parametrize("linear", [0, 1, 0.5])
+def test_offsets_beside_whole_biases_keep_their_fraction(vartype, linear):
+    """dimod's vectors of models of Python numbers have the offset in the type of the biases."""
+    bqm = dimod.DictBQM({"a": linear, "b": 0}, {("a", "b"): 1}, 3.75, vartype)
+    model = IsingModel.from_bqm(bqm)
+    for row in dimod.ExactSolver().sample(bqm).record:
+        spins = row.sample if vartype == "SPIN" else 2 * row.sample - 1
+        assert model.energy(spins) == row.energy
+    huge = dimod.DictBQM({"a": 0}, {}, 3e293, vartype)
+    assert IsingModel.from_bqm(huge).offset == -3e293
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+@pytest.mark.parametrize("huge", [0.0, 1e17])
+def test_no_state_has_less_energy_than_the_lower_bound(sampler, vartype, huge, rng):
+    """In rational numbers: dimod adds up energies with rounding, to either side."""
+    for _ in range(20):
+        bqm = dimod.BQM(vartype)
+        for v in range(4):
+            bqm.add_linear(v, rng.choice([0.1, 0.3, -1.0, huge]))
+        for pair in [(0, 1), (1, 2), (2, 3), (3, 0)]:
+            bqm.add_quadratic(*pair, rng.choice([0.2, 0.7, -2.6, -huge]))
+        bqm.offset = rng.choice([0.0, 0.1, -huge])
+        try:
+            found = sampler().sample(bqm)
+        except NotPlanarError:
+            continue
+        least = min(_energy(bqm, s) for s in product(range(2), repeat=4))
+        assert Fraction(found.info["lower_bound"]) <= least
+        if not huge:
+            assert found.info["lower_bound"] == pytest.approx(float(least), rel=1e-12)
+
+
+def _energy(bqm, bits):
+    value = [2 * b - 1 if bqm.vartype is dimod.SPIN else b for b in bits]
+    total = Fraction(float(bqm.offset))
+    total += sum(Fraction(float(b)) * value[v] for v, b in bqm.iter_linear())
+    return total + sum(Fraction(float(b)) * value[u] * value[v] for u, v, b in bqm.iter_quadratic())
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_biases_that_a_temperature_rounds_are_not_called_exact(sampler):
+    """Levels 16 apart beside 1e17: times 0.1 they are 2 apart and not 1.6."""
+    pairs = {("a", "b"): 1e17, ("b", "c"): 1e17 + 16, ("a", "c"): 1e17}
+    bqm = dimod.BQM({}, pairs, 0.0, "SPIN")
+    found = sampler().sample(bqm, beta=0.1, seed=1, marginals=True).info
+    assert not found["exact"]
+    assert not found["marginals_exact"]
+    alike = math.exp(-0.1 * 32)  # weight of b = c; those of a = b and a = c are 1
+    both = alike / (2 + alike) / 2
+    assert abs(found["interaction_marginals"]["b", "c"][1, 1] - both) <= found["marginals_error"]
+    assert sampler().sample(bqm, beta=0.125, seed=1).info["exact"]
+
+
+def test_marginals_that_are_estimated_say_so(monkeypatch):
+    """Attractive models have exact samples, and marginals that may be bounded only."""
+    bqm = dimod.BQM({"a": 0.1}, {("a", "b"): -0.5, ("b", "c"): -0.2, ("a", "c"): -0.3}, 1, "SPIN")
+    exact = AutoSampler().sample(bqm, beta=1.0, marginals=True).info
+    assert exact["marginals_exact"]
+    assert exact["marginals_error"] < 1e-9
+    for name in ("marginals", "log_partition"):
+        verb = getattr(planaris.interop.dimod, name)
+        monkeypatch.setattr(
+            planaris.interop.dimod,
+            name,
+            lambda model, _, verb=verb, **limits: verb(model, "mean-field", **limits),
+        )
+    found = AutoSampler().sample(bqm, beta=1.0, marginals=True).info
+    assert found["exact"]
+    assert not found["marginals_exact"]
+    lower, upper = found["log_partition_bounds"]
+    assert lower <= exact["log_partition_function"] <= upper
+    for pair, table in found["interaction_marginals"].items():
+        for states, chance in table.items():
+            off = abs(chance - exact["interaction_marginals"][pair][states])
+            assert off <= found["marginals_error"]

@@ -508,3 +508,15 @@ def test_labels_and_parameters_of_no_order_are_refused() -> None:
         PlanarCRF().fit([instance], [[0, None, 1]])
     with pytest.raises(ModelError, match="regularization"):
         PlanarCRF(regularization="x").fit([instance], [[0, 1, 1]])
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "margin"])
+@pytest.mark.parametrize("shape", ["finite", "rows", "axes"])
+def test_what_functions_return_as_features_is_checked(loss, shape) -> None:
+    def feature(image, edges):
+        if shape == "finite":
+            return np.full(len(edges), np.nan)
+        return np.ones(3 if shape == "rows" else (len(edges), 2, 2))
+
+    with pytest.raises(ModelError, match="`features` must return finite numbers, one row"):
+        PlanarCRF(loss, features=(feature,)).fit([np.zeros((3, 3))], [np.eye(3, dtype=int)])

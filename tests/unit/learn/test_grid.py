@@ -196,3 +196,12 @@ def test_images_and_labels_may_be_iterators_and_must_be_as_many(kind):
             kind(regularization=wrong).fit(images, masks)
     empty = kind().fit([np.ones((0, 3))], [np.ones((0, 3), int)])  # without warnings
     assert empty.predict([np.ones((0, 3))])[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", ["node_features", "edge_features"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_refused_in_training(name, value) -> None:
+    """They made weights that are not numbers, which only a prediction refused."""
+    features = {name: lambda image: np.full((*image.shape[:2], 1), value)}
+    with pytest.raises(ModelError, match=f"`{name}` must return finite"):
+        GridCRF(**features).fit([np.zeros((3, 3))], [np.eye(3, dtype=bool)])

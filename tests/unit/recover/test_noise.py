@@ -34,6 +34,33 @@ def test_joint_estimate_maximises_the_enumerated_likelihood(rng: np.random.Gener
             assert log_likelihood(seen, *other) <= best + 1e-6
 
 
+def test_no_other_noise_of_little_graphs_is_more_likely(rng: np.random.Generator) -> None:
+    """Their likelihoods have several maxima, and saddles where a weight is zero."""
+    scan = [1e-7, *np.linspace(0.02, 0.5, 13).tolist()]
+    for _ in range(60):
+        n = int(rng.integers(2, 7))
+        pairs = list(itertools.combinations(range(n), 2))
+        graph = as_graph((n, [pairs[k] for k in rng.permutation(len(pairs))[: 2 * n]]))
+        edges = rng.choice([-1, 1], len(graph.edges)).astype(np.int8)
+        seen = Observations(graph, edges, rng.choice([-1, 1], n).astype(np.int8))
+        found = estimate_noise(seen, method="joint")
+        for p, q in itertools.product(scan, repeat=2):
+            assert log_likelihood(seen, p, q) <= found.log_likelihood + 1e-4
+
+
+@pytest.mark.parametrize("method", ["joint", "edges"])
+def test_groups_differ_where_one_noise_for_all_says_nothing(method: str) -> None:
+    """A triangle that agrees and one that does not: together as likely as by chance."""
+    graph = as_graph((6, [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]))
+    edges = np.array([1, 1, 1, 1, 1, -1], dtype=np.int8)
+    seen = Observations(graph, edges, np.zeros(6, dtype=np.int8))
+    alike = estimate_noise(seen, q=0.5, method=method)  # 1 - (1 - 2p)^6: flat around 1/2
+    assert alike.p == pytest.approx(0.5, abs=0.05)
+    found = estimate_noise(seen, q=0.5, edge_groups=[0, 0, 0, 1, 1, 1], method=method)
+    assert found.p == pytest.approx([0, 0, 0, 0.5, 0.5, 0.5], abs=1e-3)
+    assert found.log_likelihood == pytest.approx(-5 * math.log(2), abs=1e-4)
+
+
 def test_edge_estimate_lies_on_the_nishimori_line(rng: np.random.Generator) -> None:
     # Expected and assumed noise agree: Σ X <y y> = m (1 - 2p), with marginals by another route.
     grid = pl.generate.square_lattice(15)

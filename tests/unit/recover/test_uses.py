@@ -68,6 +68,16 @@ def test_no_two_clusters_cost_less_than_the_lower_end(parallel: bool) -> None:
         assert Fraction(found.lower) <= best
 
 
+def test_loops_are_added_up_as_exactly_as_edges() -> None:
+    graph = nx.MultiGraph([("a", "b", {"weight": 1.0})])
+    for weight in (-1.0, *[-1e-16] * 3, -1.3, -0.1, -0.7):
+        graph.add_edge("a", "a", weight=weight)
+        found = two_clusters(graph)
+        cost = sum(Fraction(-w) for u, v, w in graph.edges(data="weight") if u == v)
+        assert Fraction(found.lower) <= cost
+        assert found.cost == float(cost)
+
+
 @pytest.mark.parametrize("base", [nx.grid_2d_graph(3, 4), nx.complete_graph(6), nx.path_graph(3)])
 def test_two_clusters_are_the_best_of_all(base: nx.Graph, rng: np.random.Generator) -> None:
     graph = base.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,15 @@ from planaris.recover.weights import noise_of
 from planaris.result import Marginals
 from planaris.typing import FloatArray
 
+SCAN = (0.0, 0.2, 0.5, 0.9, 1.5, 3.5, LARGEST_WEIGHT)
+"""Weights to scan: little graphs have likelihoods with several maxima, and saddles at zero."""
+
+SCANNED = 200
+"""Most likelihoods of a scan over single levels."""
+
+HIGHER = 1e-6
+"""A log likelihood that is higher by less is not climbed again."""
+
 LEAST_LIMIT = 1.0
 """Limit on weights that is not halved any more; noise of .12."""
 
@@ -25,6 +35,8 @@ def climb_joint(
     known: tuple[Levels, Levels],
     marginals: Callable[[IsingModel], Marginals],
     start: tuple[float, float],
+    *,
+    scan: bool = False,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any], float]:
     """Return noise of edges and of nodes, each with its error, and the log likelihood.
 
@@ -38,6 +50,8 @@ def climb_joint(
         Marginals of a model, with its log Z.
     start : tuple of float
         Weights of edges and nodes to climb from.
+    scan : bool
+        Whether to climb from wherever a coarse scan finds a higher likelihood, too.
     """
     n = observations.graph.num_nodes
     seen = observations.edges != 0, observations.nodes != 0
@@ -62,6 +76,8 @@ def climb_joint(
     best = np.concatenate([np.full(side.num_free, w) for side, w in zip(known, start, strict=True)])
     if len(best):
         best = _minimised(negative, best)
+        if scan:
+            best = highest(negative, best, splits)
     errors = standard_errors(likelihood, best)
     edges = known[0].result(best[:splits], errors[:splits])
     nodes = known[1].result(best[splits:], errors[splits:])
@@ -97,6 +113,73 @@ def _minimised(
             msg = f"the likelihood is largest at weights above {largest:g}, which are too strong"
             raise PrecisionError(msg)
         return best
+
+
+def highest(
+    negative: Callable[[np.ndarray], tuple[float, np.ndarray]], best: np.ndarray, splits: int
+) -> np.ndarray:
+    """Return the best of where climbs from peaks of a scan lead to; no scanned weights are better.
+
+    First all edges and all nodes have one weight each, then one level at a time is changed.
+    """
+    from scipy.ndimage import minimum_filter
+
+    least = _value(negative, best)
+    sides = [part for part in (slice(0, splits), slice(splits, None)) if len(best[part])]
+
+    def alike(weights: tuple[float, ...]) -> np.ndarray:
+        trial = best.copy()
+        for part, weight in zip(sides, weights, strict=True):
+            trial[part] = weight
+        return trial
+
+    points = [alike(weights) for weights in product(SCAN, repeat=len(sides))]
+    values = np.array([_value(negative, trial) for trial in points])
+    around = minimum_filter(values.reshape([len(SCAN)] * len(sides)), size=3).ravel()
+    for k in np.flatnonzero((values == around) & np.isfinite(values)).tolist():
+        best, least = _better(best, least, *_climbed(negative, points[k], float(values[k])))
+    scanned, improved = 0, len(best) > len(sides)
+    while improved:
+        improved = False
+        for k, weight in product(range(len(best)), SCAN):
+            trial = best.copy()
+            trial[k] = weight
+            value = _value(negative, trial)
+            scanned += 1
+            if value < least - HIGHER:
+                best, least = _better(best, least, *_climbed(negative, trial, value))
+                improved = True
+            if scanned >= SCANNED:
+                return best
+    return best
+
+
+def _climbed(
+    negative: Callable[[np.ndarray], tuple[float, np.ndarray]], trial: np.ndarray, value: float
+) -> tuple[np.ndarray, float]:
+    """Return where a climb leads to, or where it began if it does not get higher."""
+    try:
+        found = _minimised(negative, trial)
+    except PrecisionError:  # the likelihood is largest where marginals are refused
+        return trial, value
+    reached = _value(negative, found)
+    return (found, reached) if reached < value else (trial, value)
+
+
+def _better(
+    best: np.ndarray, least: float, found: np.ndarray, value: float
+) -> tuple[np.ndarray, float]:
+    return (found, value) if value < least - HIGHER else (best, least)
+
+
+def _value(
+    negative: Callable[[np.ndarray], tuple[float, np.ndarray]], weights: np.ndarray
+) -> float:
+    """Return the negative likelihood, infinite at weights that are too strong for marginals."""
+    try:
+        return negative(weights)[0]
+    except PrecisionError:
+        return math.inf
 
 
 def standard_errors(

@@ -24,7 +24,13 @@ from planaris.methods.tensor_network import MISFITS, short_sweep
 from planaris.models import IsingModel
 from planaris.models.arrays import as_rng
 from planaris.planar import Plan, plan
-from planaris.recover.noise_levels.joint_likelihood import climb_joint, log2cosh, standard_errors
+from planaris.recover.noise_levels.joint_likelihood import (
+    HIGHER,
+    climb_joint,
+    highest,
+    log2cosh,
+    standard_errors,
+)
 from planaris.recover.noise_levels.levels import LARGEST_WEIGHT, Levels
 from planaris.recover.observe import Observations, connected_part, require_observations
 from planaris.recover.signs import joined_components, majority_sign
@@ -64,7 +70,9 @@ class NoiseEstimate:
     p_error, q_error : float or numpy.ndarray
         Standard errors; 0 where the value was given, ``inf`` where the data say nothing.
     log_likelihood : float
-        Of what the method looked at; NaN for ``"plug-in"``.
+        Of what the method looked at; NaN for ``"plug-in"``. The highest of those that climbs
+        from a scan of weights lead to; one climb by tensor networks, and of groups of edges on
+        planar graphs of more than 2500 nodes.
     exact : bool
         True when the likelihood was computed exactly; False where it was estimated by tensor
         networks, or not at all.
@@ -134,7 +142,8 @@ def estimate_noise(
         if order is not None:
             start = _start(observations, known, generator)
             marginals = partial(treewidth.marginals, plan=order)
-            return _joint(climb_joint(observations, known, marginals, start), exact=True)
+            climbed = climb_joint(observations, known, marginals, start, scan=True)
+            return _joint(climbed, exact=True)
     if method == "joint":
         return _joint_estimate(observations, known, _start(observations, known, generator))
     if method == "edges" and known[1].given is None and known[1].count > 1:
@@ -240,8 +249,11 @@ def _from_edges(
     if edges.given is None:
         weight, error = _climb(lambda w: likelihood(np.full(edges.count, w)))
         best, errors = np.full(edges.count, weight), np.full(edges.count, error)
-        if edges.count > 1 and 0 < weight < LARGEST_WEIGHT:
-            best, errors = _climb_groups(observations, edges, likelihood, best, prepared)
+        if edges.count > 1:
+            apart = _climb_groups(observations, edges, likelihood, best, prepared)
+            # At an end of the scale nothing says more than one weight for all does.
+            if 0 < weight < LARGEST_WEIGHT or likelihood(apart[0]) > likelihood(best) + HIGHER:
+                best, errors = apart
     p, p_error = edges.result(best, errors)
     q, q_error = nodes.result(np.zeros(0), np.zeros(0)) if nodes.given is not None else (0.5, 0.0)
     if nodes.given is None:
@@ -280,7 +292,10 @@ def _climb_groups(
         method="L-BFGS-B",
         options={"maxiter": 60, "ftol": 1e-10, "gtol": 1e-4},
     )
-    return found.x, standard_errors(gradient, found.x)
+    best = found.x
+    if observations.graph.num_nodes <= CLIMBED_NODES:
+        best = highest(negative, best, len(best))
+    return best, standard_errors(gradient, best)
 
 
 def _climb(likelihood: Callable[[float], float]) -> tuple[float, float]:
