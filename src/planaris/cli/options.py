@@ -162,7 +162,32 @@ def print_json(values: dict[str, Any], out: str = "-") -> None:
     """Print a JSON object to stdout or a file; arrays become lists, infinities strings."""
     from planaris.io.files import write_text
 
-    write_text(out, json.dumps(_plain(values), indent=2, allow_nan=False) + "\n")
+    write_text(out, _as_text(_plain(values)) + "\n")
+
+
+def _as_text(value: Any, indent: str = "") -> str:
+    """Return JSON with a line for each member of an object, and rows of numbers in one line.
+
+    >>> print(_as_text({"spins": [1, -1], "states": [[1, 1], [-1, 1]]}))
+    {
+      "spins": [1, -1],
+      "states": [
+        [1, 1],
+        [-1, 1]
+      ]
+    }
+    """
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        lines = [f"{json.dumps(key)}: {_as_text(entry, inner)}" for key, entry in value.items()]
+        brackets = "{}"
+    elif isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
+        lines = [_as_text(entry, inner) for entry in value]
+        brackets = "[]"
+    else:
+        return json.dumps(value, allow_nan=False)
+    inside = f",\n{inner}".join(lines)
+    return f"{brackets[0]}\n{inner}{inside}\n{indent}{brackets[1]}"
 
 
 def _plain(value: Any) -> Any:
