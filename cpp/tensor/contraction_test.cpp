@@ -57,7 +57,6 @@ TEST_CASE("a tape goes back through the same states, whatever memory it has") {
   const NetworkView network = grid.view();
   const auto total = static_cast<int64_t>(grid.program.steps.size());
   const ChainOptions options{{8, 1e-6, 0}, 0.5};
-  double all = 0;
   for (double limit : {1e12, 30e3, 20e3, 0.0}) {
     for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
       Tape tape(network, grid.program, direction, options, limit);
@@ -79,7 +78,6 @@ TEST_CASE("a tape goes back through the same states, whatever memory it has") {
         }
       }
       if (limit > 1e9) {
-        all = tape.most_bytes();
         CHECK(again == 0);
       } else {
         CHECK(again > 0);

@@ -146,8 +146,11 @@ def trees_with(n: int, pairs: IntArray, rho: FloatArray) -> Trees:
     large = 10.0 * max(len(pairs), 1)  # the weights add up to one, more or less
     for _ in range(MAX_TREES):
         matrix = np.vstack([np.array(columns).T, np.full(len(columns), large)])
-        weights, _ = nnls(matrix, np.append(rho, large))
-        weights = weights / weights.sum()
+        try:
+            nearest, _ = nnls(matrix, np.append(rho, large))
+        except RuntimeError:  # it gave up: the mixture before is one, too
+            break
+        weights = nearest / nearest.sum()
         rest = rho - matrix[:-1] @ weights
         tree = heaviest_forest(n, pairs, rest)
         fresh = _indicator(len(pairs), tree)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
@@ -222,6 +223,24 @@ def test_certificates_hold_and_forged_ones_do_not(rng):
     # Any multipliers prove something, larger ones something weaker.
     more = replace(proof.upper, multipliers=2 * np.asarray(proof.upper.multipliers))
     assert replace(proof, upper=more).check(mrf).upper >= truth
+
+
+def test_a_search_for_a_mixture_that_gives_up_leaves_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SciPy 1.14 raises where its least squares come to no end."""
+    whole, calls = scipy.optimize.nnls, []
+
+    def nnls(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise RuntimeError("Maximum number of iterations reached.")
+        return whole(*arguments)
+
+    monkeypatch.setattr(scipy.optimize, "nnls", nnls)
+    pairs = np.array([(u, v) for u in range(5) for v in range(u)], dtype=np.int32)
+    weights, trees = trees_with(5, pairs, np.full(10, 0.4))
+    assert len(calls) == 2
+    assert weights.sum() == pytest.approx(1.0)
+    assert appearance_of(10, (weights, trees)).sum() == pytest.approx(4.0)
 
 
 def test_weighted_trees_are_what_their_name_says():
