@@ -24,6 +24,7 @@ REFUSALS = {"refuse", "_refuse", "_refuse_inexact"}
 """Functions that raise."""
 
 REASONS = {
+    "bounds/entropy/appearance.py": "SciPy's word for least squares that come to no end",
     "cli/": "the end of a command: the error is printed",
     "embed/embedding.py": "operator.index of an argument, refused below",
     "embed/torus_drawing.py": "SuperLU's word for a singular matrix",
