@@ -331,9 +331,9 @@ def _refuse_evidence(*files: str) -> None:
 
 
 def _is_evidence(file: str | Path) -> bool:
-    from planaris.io.files import suffixes_of
+    from planaris.io.files import extension_of
 
-    return suffixes_of(file)[-1:] == [".evid"]
+    return extension_of(file) == ".evid"
 
 
 def _evidence_beside(files: Sequence[str]) -> list[str]:

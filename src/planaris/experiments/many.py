@@ -21,7 +21,7 @@ from planaris.experiments.runner import run_all
 from planaris.experiments.store import Store, plain, trial_key
 from planaris.infer import ground_state, log_partition, marginals
 from planaris.io import read_model
-from planaris.io.files import suffixes_of
+from planaris.io.files import extension_of
 from planaris.io.model_files import EXTENSIONS, READERS
 from planaris.machine import processors
 from planaris.methods.registry import find_method
@@ -267,7 +267,7 @@ def model_files(given: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def _is_model(path: Path) -> bool:
-    return path.is_file() and any(suffix in EXTENSIONS for suffix in suffixes_of(path)[-1:])
+    return path.is_file() and extension_of(path) in EXTENSIONS
 
 
 def _named(models: Any) -> Iterator[tuple[str, Any]]:

@@ -37,15 +37,19 @@ def name_of(source: Source) -> str:
     return str(getattr(source, "name", "stream"))
 
 
-def suffixes_of(source: Source) -> list[str]:
-    """Return the lower-case extensions of a source, without those of compression."""
+def extension_of(source: Source) -> str:
+    """Return the lower-case extension of a source, before those of compression; "" for none.
+
+    >>> extension_of("a.UAI.gz"), extension_of("a.uai.evid"), extension_of("-")
+    ('.uai', '.evid', '')
+    """
     name = getattr(source, "name", "") if not isinstance(source, str | os.PathLike) else source
     if not isinstance(name, str | os.PathLike):
-        return []
+        return ""
     found = [suffix.lower() for suffix in Path(name).suffixes]
     while found and found[-1] in COMPRESSED:
         found.pop()
-    return found
+    return found[-1] if found else ""
 
 
 def read_bytes(source: Source) -> bytes:

@@ -13,7 +13,7 @@ from planaris.errors import MethodError, ModelError, require_one_of
 from planaris.io.bits import Bits
 from planaris.io.dimod import bqm_terms, write_bqm
 from planaris.io.edge_list import NUMBER, read_edge_list, write_edge_list
-from planaris.io.files import Source, name_of, read_bytes, refuse, suffixes_of
+from planaris.io.files import Source, extension_of, name_of, read_bytes, refuse
 from planaris.io.maxcut import read_maxcut, write_maxcut
 from planaris.io.qubo import coo_terms, qubo_terms, write_coo, write_qubo
 from planaris.io.rows import header_values
@@ -90,9 +90,9 @@ def read_model(source: Source, *, format: str | None = None) -> Model:
     IsingModel(2 spins, 1 edge, no fields)
     """
     if format is None:
-        format = EXTENSIONS.get((suffixes_of(source) or [""])[-1])
+        format = EXTENSIONS.get(extension_of(source))
     if format is None:
-        if (suffixes_of(source) or [""])[-1] == ".evid":  # numbers that may look like an edge list
+        if extension_of(source) == ".evid":  # numbers that may look like an edge list
             refuse(source, None, "a model", "evidence, by its name; `read_evidence` reads it")
         text = read_bytes(source)
         format = _sniff(source, text)
@@ -122,15 +122,14 @@ def write_model(model: Model, target: Source, *, format: str | None = None) -> N
     2 1
     1 2 1
     """
-    kind = format or EXTENSIONS.get((suffixes_of(target) or [""])[-1])
+    kind = format or EXTENSIONS.get(extension_of(target))
     if kind in ("uai", "uai-log"):
         mrf = MarkovRandomField.from_ising(model) if isinstance(model, IsingModel) else model
         write_uai(mrf, target, log=kind == "uai-log")
     elif kind in WRITERS:
         WRITERS[kind](_as_ising(model), target)
     else:
-        ending = "".join(suffixes_of(target)[-1:])
-        given = repr(format) if format else f"no format and the extension {ending!r}"
+        given = repr(format) if format else f"no format and the extension {extension_of(target)!r}"
         known = ", ".join(READERS)
         msg = f"`format` must be one of {known}, or the extension must tell; got {given}"
         raise ModelError(msg)
@@ -170,7 +169,7 @@ def _sniff(source: Source, text: bytes) -> str:
         return "qubo"
     if "vartype" in header_values(text):
         return "coo"
-    if (suffixes_of(source) or [""])[-1] in (".dem", ".stim"):
+    if extension_of(source) in (".dem", ".stim"):
         refuse(source, None, "a model", "a file of stim, by its name: planaris decode takes it")
     if first.startswith(b"{"):
         refuse(source, None, "a model", "a JSON object, perhaps a saved result")

@@ -12,7 +12,7 @@ import numpy as np
 
 from planaris.errors import MethodError, ModelError
 from planaris.io.bits import Bits, sum_at
-from planaris.io.files import Source, read_bytes, refuse, suffixes_of, write_text
+from planaris.io.files import Source, extension_of, read_bytes, refuse, write_text
 from planaris.io.maxcut import plain
 from planaris.io.rows import (
     Table,
@@ -233,7 +233,7 @@ def _lost_by_sums(model: IsingModel, diagonal: FloatArray) -> float:
 
 
 def _format(source: Source, format: str | None) -> str:
-    extension = (suffixes_of(source) or [""])[-1].lstrip(".")
+    extension = extension_of(source).lstrip(".")
     kind = format or {"sparse": "bq"}.get(extension, extension)
     if kind not in FORMATS:
         msg = f"`format` must be one of {FORMATS} (or the file's extension), got {kind!r}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from planaris.errors import ModelError
-from planaris.io.files import Source, read_bytes, refuse, refuse_scan, suffixes_of, write_text
+from planaris.io.files import Source, extension_of, read_bytes, refuse, refuse_scan, write_text
 from planaris.kernels.text import scan_rows, scan_uai
 from planaris.models import MarkovRandomField
 from planaris.typing import FloatArray, IntArray, LongArray
@@ -44,7 +44,7 @@ def read_uai(source: Source, *, log: bool | None = None) -> MarkovRandomField:
     >>> read_uai(io.StringIO("MARKOV 2  2 3  1  2 0 1  6  1 2 3 4 0 1"))
     MarkovRandomField(2 variables, 1 factor)
     """
-    log = ".lg" in suffixes_of(source)[-1:] if log is None else log
+    log = extension_of(source) == ".lg" if log is None else log
     found = scan_uai(read_bytes(source), log=log)
     refuse_scan(source, found.error)
     return MarkovRandomField.from_arrays(
@@ -99,7 +99,7 @@ def write_uai(
             "`planaris.io.write_model` writes Ising models, `from_ising` converts them"
         )
         raise ModelError(msg)
-    log = ".lg" in suffixes_of(target)[-1:] if log is None else log
+    log = extension_of(target) == ".lg" if log is None else log
     numbers = mrf.log_values if log else _potentials(mrf)
     scopes, tables = mrf.scopes.tolist(), [repr(x) for x in numbers.tolist()]
     lines = [header, str(mrf.num_variables), _join(mrf.cardinalities), str(mrf.num_factors)]

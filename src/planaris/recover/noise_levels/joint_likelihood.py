@@ -118,9 +118,10 @@ def _minimised(
 def highest(
     negative: Callable[[np.ndarray], tuple[float, np.ndarray]], best: np.ndarray, splits: int
 ) -> np.ndarray:
-    """Return the best of where climbs from peaks of a scan lead to; no scanned weights are better.
+    """Return the best of where climbs from peaks of a scan lead to.
 
-    First all edges and all nodes have one weight each, then one level at a time is changed.
+    First all edges and all nodes have one weight each, then one level at a time is changed, until
+    none is better or ``SCANNED`` have been tried.
     """
     from scipy.ndimage import minimum_filter
 
